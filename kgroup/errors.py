@@ -48,7 +48,7 @@ class RefusedError(KgroupError):
 
 
 class FindingsError(KgroupError):
-    """Everything was done and printed, but `--strict` or `--fail-on` found what it was to look for.
+    """Everything was done and printed, but `--strict` or `--fail-on` found what the caller asked to fail on.
 
     The message says what was found and how many.
     """

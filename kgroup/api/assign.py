@@ -122,7 +122,7 @@ def plan_of(members: Members, topics: Mapping[str, int]) -> GroupPlan:
     subscribed = members if isinstance(members, Mapping) else dict.fromkeys(members, tuple(topics))
     if not isinstance(members, Mapping) and len(subscribed) < len(members):
         twice = next(member_id for member_id in members if members.count(member_id) > 1)
-        raise InputError(f"member '{twice}' is there twice")
+        raise InputError(f"member '{twice}' is given twice")
     for member_id, names in subscribed.items():
         if not member_id:
             raise InputError("an empty member id")

@@ -107,7 +107,7 @@ def deadlines(
     InputError without any bound, for a stream, or for topics' own retention without a cluster.
     """
     if any(segment.path == STDIN for segment in logs.every_replica):
-        raise InputError("-: no topic's log lies beside standard input: give files")
+        raise InputError("-: standard input has no topics' logs next to it: give files")
     bounds = Bounds(
         slo_records=(slo_records,) if isinstance(slo_records, int) else tuple(slo_records),
         slo_ms=(slo_ms,) if isinstance(slo_ms, int) else tuple(slo_ms),

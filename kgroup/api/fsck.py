@@ -76,7 +76,7 @@ def fsck(logs: OpenedLogs, *, kafka_version: str = NEWEST, progress: Progress = 
         raise InputError("fsck looks at files: give the PATH of a log directory or a copy of it")
     segments = tuple(logs.every_replica)
     if any(segment.path == STDIN for segment in segments):
-        raise InputError("fsck looks at files, and goes through them twice: standard input is none")
+        raise InputError("fsck reads files twice: standard input cannot be used")
     total = sum(_size(segment) for segment in segments)
     checks = []
     with progress.counted_bytes("reading", total) as advance:

@@ -186,7 +186,7 @@ def _mapping(value: object, where: str, allowed: tuple[str, ...]) -> Mapping[str
         _fail(where, f"should have fields {', '.join(allowed)}")
     for name in value:
         if name not in allowed:
-            _fail(where, f"'{name}' is none of its fields {', '.join(allowed)}")
+            _fail(where, f"'{name}' is not one of its fields {', '.join(allowed)}")
     return value
 
 

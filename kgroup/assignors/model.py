@@ -143,5 +143,5 @@ def require_distinct(members: Sequence[GroupMember] | Sequence[TargetMember]) ->
     seen: set[str] = set()
     for member in members:
         if member.member_id in seen:
-            raise InputError(f"member {member.member_id!r} is there twice")
+            raise InputError(f"member {member.member_id!r} is given twice")
         seen.add(member.member_id)

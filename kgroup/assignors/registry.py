@@ -85,7 +85,7 @@ def find_names(names: Iterable[str], kafka_version: str | None = None) -> list[s
     """
     version = ".".join((kafka_version or "4.3").split(".")[:2])
     if version not in ("2.4", "3.9", "4.3"):
-        raise InputError(f"Kafka {kafka_version}: the answers of 2.4, 3.9 and 4.3 are known")
+        raise InputError(f"Kafka {kafka_version}: known versions are 2.4, 3.9 and 4.3")
     suffix = "@2.4" if version == "2.4" else ""
     versioned_names = []
     for name in dict.fromkeys(names):

@@ -158,14 +158,14 @@ def _chosen(properties: Mapping[str, str]) -> dict[str, object]:
         known = GroupSettings().consumer_assignors
         for name in names:
             if name not in known:
-                raise InputError(f"{_ASSIGNORS}: {name!r} is none of {', '.join(known)}")
+                raise InputError(f"{_ASSIGNORS}: {name!r} is not one of {', '.join(known)}")
         if len(set(names)) < len(names):
             raise InputError(f"{_ASSIGNORS}: {properties[_ASSIGNORS]!r} has one of them twice")
         chosen["consumer_assignors"] = names
     if _MIGRATION in properties:
         policy = properties[_MIGRATION].lower()
         if policy not in POLICIES:
-            raise InputError(f"{_MIGRATION}: {properties[_MIGRATION]!r} is none of {', '.join(POLICIES)}")
+            raise InputError(f"{_MIGRATION}: {properties[_MIGRATION]!r} is not one of {', '.join(POLICIES)}")
         chosen["consumer_migration_policy"] = policy
     return chosen
 

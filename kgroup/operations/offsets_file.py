@@ -32,7 +32,7 @@ def parse_offsets(text: str, name: str) -> Offsets:
         of_group = found.setdefault(group, {})
         if (topic, partition) in of_group:
             of_whom = "" if group is None else f" of group {group!r}"
-            raise InputError(f"{name}, {place}: {topic}-{partition}{of_whom} is there twice")
+            raise InputError(f"{name}, {place}: {topic}-{partition}{of_whom} is given twice")
         of_group[topic, partition] = position
     if not found:
         raise InputError(f"{name}: no offsets in it; {_LINE}")

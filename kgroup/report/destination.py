@@ -86,7 +86,7 @@ def require_empty(folder: Path, named: str) -> None:
     """Before writing into a folder: InputError if something is there, SourceError if it cannot be seen."""
     try:
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-            raise InputError(f"{named} {folder}: there is something already; name a new or an empty folder")
+            raise InputError(f"{named} {folder}: not empty; name a new or empty folder")
     except OSError as error:
         raise SourceError(f"{folder}: {error.strerror or error}") from error
 

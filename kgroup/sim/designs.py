@@ -52,7 +52,7 @@ def compared_designs(text: str) -> list[str]:
     names = [_known(name.strip(), "--compare") for name in text.split(",")]
     for name in names:
         if names.count(name) > 1:
-            raise InputError(f"--compare: '{name}' is there twice")
+            raise InputError(f"--compare: '{name}' is given twice")
     return names
 
 

@@ -122,7 +122,7 @@ def test_more_partitions_than_the_log_shows():
         ("trades-848", "a consumer group; only classic ones can be re-enacted"),
         ("share-queue", "a share group; only classic ones"),
         ("flow-tally", "a streams group; only classic ones"),
-        ("connect-sink", "its members are no consumers, they speak 'connect'"),
+        ("connect-sink", "its members are not consumers, their protocol type is 'connect'"),
         ("cron-exporter", "no members in this log"),
     ],
 )

@@ -23,14 +23,14 @@ TOPIC = Topic(name="t", partitions=2, topic_id=UUID(int=1))
 @pytest.mark.parametrize("name", list(CLIENT_ASSIGNORS))
 def test_a_member_that_is_there_twice_is_refused_by_every_client_side_assignor(name: str) -> None:
     twice = [*members(a="t"), *members(a="t")]
-    with pytest.raises(InputError, match="member 'a' is there twice"):
+    with pytest.raises(InputError, match="member 'a' is given twice"):
         CLIENT_ASSIGNORS[name].assign(twice, topics(t=2))
 
 
 @pytest.mark.parametrize("name", list(SERVER_ASSIGNORS))
 def test_a_member_that_is_there_twice_is_refused_by_every_server_side_assignor(name: str) -> None:
     twice = [TargetMember(member_id="a", topics=("t",), assigned={})] * 2
-    with pytest.raises(InputError, match="member 'a' is there twice"):
+    with pytest.raises(InputError, match="member 'a' is given twice"):
         SERVER_ASSIGNORS[name].assign(twice, [TOPIC])
 
 

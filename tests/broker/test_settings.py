@@ -93,9 +93,9 @@ def test_a_number_may_be_as_low_and_as_high_as_its_bounds_and_no_further(name: s
         ({"group.consumer.session.timeout.ms": "60001"}, "60001 is not between 45000"),
         ({"group.consumer.min.heartbeat.interval.ms": "5001"}, "5000 is not between 5001"),
         ({"group.consumer.max.assignment.interval.ms": "999"}, "1000 is not between 0"),
-        ({"group.consumer.assignors": "uniform,sticky"}, "'sticky' is none of uniform, range"),
+        ({"group.consumer.assignors": "uniform,sticky"}, "'sticky' is not one of uniform, range"),
         ({"group.consumer.assignors": "range,range"}, "has one of them twice"),
-        ({"group.consumer.migration.policy": "sideways"}, "'sideways' is none of bidirectional"),
+        ({"group.consumer.migration.policy": "sideways"}, "'sideways' is not one of bidirectional"),
     ],
 )
 def test_settings_of_consumer_groups_are_checked(properties: dict[str, str], why: str) -> None:

@@ -239,8 +239,8 @@ def test_a_closed_pipe_ends_it_quietly() -> None:
 @pytest.mark.parametrize(
     ("options", "status", "why"),
     [
-        ([], 2, "give --topic or --pattern"),
-        (["--topic", "a", "--pattern", "b"], 2, "give --topic or --pattern"),
+        ([], 2, "give exactly one of --topic"),
+        (["--topic", "a", "--pattern", "b"], 2, "give exactly one of --topic"),
         (["--pattern", "("], 2, "topic pattern '('"),
         (["--topic", "a", "-b", "nowhere:0"], 2, "nowhere:0: ports are 1 to 65535"),
         (["--topic", "a", "-b", "127.0.0.1:1"], 1, "no broker answers: 127.0.0.1:1: Connection refused"),

@@ -63,7 +63,7 @@ def _text_of(path: Path) -> str:
     try:
         return content.decode()
     except UnicodeDecodeError as error:
-        raise InputError(f"{path}: no report of kgroup: byte {error.start} is no UTF-8") from error
+        raise InputError(f"{path}: not a kgroup report: byte {error.start} is no UTF-8") from error
 
 
 def check_report(path: Path, logs: OpenedLogs, *, progress: Progress = NO_PROGRESS) -> Checked:

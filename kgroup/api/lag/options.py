@@ -70,7 +70,7 @@ class LagOptions:
             raise InputError("time_lag bisect asks brokers: connect to a cluster, or take exact")
         if self.time_lag is TimeLagMethod.INTERPOLATE and live and not repeated:
             raise InputError(
-                "time_lag interpolate needs more than one look at a cluster: take exact or bisect"
+                "time_lag interpolate needs more than one reading from a cluster: use exact or bisect"
             )
 
 

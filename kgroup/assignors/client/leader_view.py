@@ -26,7 +26,7 @@ class LeaderView:
 def leader_view(members: Sequence[GroupMember], topics: Iterable[Topic]) -> LeaderView:
     """Put members and topics into the order in which AbstractPartitionAssignor meets them.
 
-    Raises InputError if a member id is there twice.
+    Raises InputError if a member id is given twice.
     """
     require_distinct(members)
     by_id = {member.member_id: member for member in members}

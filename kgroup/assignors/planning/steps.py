@@ -93,7 +93,7 @@ def parse_topic(text: str) -> Topic:
     """The topic of `orders:6`. Raises InputError for anything else."""
     name, colon, count = text.rpartition(":")
     if not colon or not name or not count.isascii() or not count.isdigit():
-        raise InputError(f"'{text}' is no TOPIC:PARTITIONS, like orders:6")
+        raise InputError(f"'{text}' is not TOPIC:PARTITIONS, like orders:6")
     if int(count) > PARTITIONS_MAX:
         raise InputError(f"'{text}': more than {PARTITIONS_MAX} partitions")
     return Topic(name=name, partitions=int(count))

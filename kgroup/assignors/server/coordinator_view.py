@@ -68,7 +68,7 @@ def coordinator_view(
 ) -> CoordinatorView:
     """Put members into the coordinator's order.
 
-    Raises InputError if a member id is there twice, a topic has no id, or a member is assigned a
+    Raises InputError if a member id is given twice, a topic has no id, or a member is assigned a
     topic that is not among `topics`.
     """
     require_distinct(members)

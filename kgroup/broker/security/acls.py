@@ -119,7 +119,7 @@ def _parse_rule(words: list[str]) -> list[Acl]:
     effect, principal, operations, kind, name, *rest = words
     permission = _member(Permission, effect, "effect")
     if ":" not in principal or principal.endswith(":"):
-        raise InputError(f"{principal!r} is no principal; give TYPE:NAME, like User:alice or {ANYBODY}")
+        raise InputError(f"{principal!r} is not a principal; give TYPE:NAME, like User:alice or {ANYBODY}")
     resource_type = _member(ResourceType, kind, "resource type")
     pattern = PatternType.LITERAL
     if rest and rest[0].lower() in ("prefixed", "literal"):

@@ -73,7 +73,7 @@ def parse_users(text: str, where: str) -> dict[str, dict[str, ScramCredential]]:
             user, mechanism, credential = words
             if mechanism.upper() not in SCRAM_HASHES:
                 known = nearest_or_all(mechanism.lower(), SCRAM_HASHES)
-                raise InputError(f"{mechanism!r} is no mechanism for a file; {known}")
+                raise InputError(f"{mechanism!r} is not a mechanism for a file; {known}")
             known_users = users.setdefault(mechanism.upper(), {})
             if user in known_users:
                 raise InputError(f"{user!r} is there already for {mechanism.upper()}")

@@ -137,7 +137,7 @@ def read_listeners(
             known = ", ".join(protocols)
             raise InputError(f"{where}: {name} is not in listener.security.protocol.map; there are {known}")
         if name in plans:
-            raise InputError(f"{where}: {name} is there twice")
+            raise InputError(f"{where}: {name} is given twice")
         if port and port + nodes - 1 > _PORT_MAX:
             raise InputError(f"{where}: {nodes} nodes would have ports up to {port + nodes - 1}")
         plans[name] = ListenerPlan(
@@ -166,7 +166,7 @@ def _protocols(properties: Mapping[str, str]) -> dict[str, Protocol]:
             raise InputError(f"listener.security.protocol.map: {entry.strip()!r} is not NAME:PROTOCOL")
         if protocol.upper() not in Protocol.__members__:
             known = nearest_or_all(protocol, Protocol.__members__)
-            raise InputError(f"listener.security.protocol.map: {protocol!r} is no protocol; {known}")
+            raise InputError(f"listener.security.protocol.map: {protocol!r} is not a protocol; {known}")
         protocols[name.upper()] = Protocol[protocol.upper()]
     return protocols
 

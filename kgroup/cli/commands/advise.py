@@ -104,7 +104,7 @@ def advise(
         raise InputError("-: advise cannot read standard input, it needs files")
     if protocol is not None:
         if protocol != "consumer":
-            raise InputError(f"--protocol {protocol}: consumer is the one that groups change over to")
+            raise InputError(f"--protocol {protocol}: the only choice is consumer")
         for name, value in (("--check", check), ("--offsets-retention", offsets_retention)):
             if value is not None:
                 raise InputError(f"--protocol does not go with {name}")
@@ -112,7 +112,7 @@ def advise(
         return
     if check is not None:
         if offsets_retention is not None:
-            raise InputError("--offsets-retention does not go with --check: a client has no say in it")
+            raise InputError("--offsets-retention does not go with --check: a client cannot set it")
         _check(source, groups, check, output, quiet=quiet, strict=strict)
         return
     from kgroup.api.advise import advise as advice_on

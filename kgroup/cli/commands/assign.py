@@ -141,7 +141,7 @@ def _plan_of_flags(members: str, topics: "list[Topic]") -> "GroupPlan":
         raise InputError(f"--members '{members}': an empty member id")
     if len(set(ids)) < len(ids):
         twice = next(member_id for member_id in ids if ids.count(member_id) > 1)
-        raise InputError(f"--members: '{twice}' is there twice")
+        raise InputError(f"--members: '{twice}' is given twice")
     return plan_of(ids, {topic.name: topic.partitions for topic in topics})
 
 

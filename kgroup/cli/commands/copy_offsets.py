@@ -36,8 +36,8 @@ RULES: Final[tuple[Rule, ...]] = (
 _OTHER_CLUSTER: Final[tuple[Rule, ...]] = (
     OneOf(
         options=("--by-time", "--same-offsets"),
-        none="offsets of another cluster are other records, as a rule: give --by-time, or --same-offsets for"
-        " a mirror that keeps offsets",
+        none="offsets usually mean other records in another cluster: give --by-time, or --same-offsets for"
+        " a mirror that preserves offsets",
     ),
 )
 

@@ -110,7 +110,7 @@ def deadlines(
     from kgroup.report.deadline_rows import DEADLINE_COLUMNS, deadline_rows, deadline_table
 
     if retention == _OF_TOPICS and (not source.is_live or retention_bytes is not None):
-        why = "files do not say topics' settings" if not source.is_live else "leave out --retention-bytes"
+        why = "files do not contain topics' settings" if not source.is_live else "leave out --retention-bytes"
         raise InputError(f"--retention topic asks a live cluster: {why}")
     if not slo and retention is None and retention_bytes is None:
         raise InputError("no bound given: --slo 10m, --slo 10000, --retention 7d or --retention-bytes 1G")

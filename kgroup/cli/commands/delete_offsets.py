@@ -35,7 +35,7 @@ def delete_offsets(
     the topic starts by auto.offset.reset. Nothing is deleted without --execute, and there is an undo file.
     """
     if not topics:
-        raise InputError("no --topic given: the topics whose offsets are to be deleted")
+        raise InputError("no --topic given: the topics whose offsets to delete")
     execution.check()
     from kgroup.api.operations.deletions import plan_delete_offsets
     from kgroup.net.admin.cluster import Cluster

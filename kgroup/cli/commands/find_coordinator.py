@@ -114,7 +114,7 @@ def find_coordinator(
     """
     by = None if placement.by is None else member_of(GroupedBy, placement.by, "--by")
     if by is GroupedBy.BROKER and connection is None:
-        raise InputError("--by broker: which broker leads a partition only a cluster says: give -b")
+        raise InputError("--by broker: only a cluster knows which broker leads a partition: give -b")
     logged = LoggedGroups()
     if sources:
         with opened_paths(sources) as logs:

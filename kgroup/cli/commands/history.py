@@ -25,7 +25,7 @@ _RULES: Final[tuple[Rule, ...]] = (
     OneOf(
         options=("--windows", "--html"),
         none="give --windows, the length of a row's time like 15m, or --html for a page",
-        several="--html chooses windows by itself: --since and --now say from when and until when",
+        several="--html chooses its own windows: use --since and --now for the range",
     ),
     Needs(options={"--rules"}, one_of={"--windows"}, why="--rules is for --windows"),
     Clash(options={"--html"}, others={"--format", "--output"}, reason="a page has no rows"),

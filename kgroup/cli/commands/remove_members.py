@@ -25,7 +25,7 @@ EXAMPLES: Final = (
 RULES: Final[tuple[Rule, ...]] = (
     OneOf(
         options=("--member", "--instance", "--all"),
-        none="whom? Give --member ID, --instance ID or --all",
+        none="which members? Give --member ID, --instance ID or --all",
     ),
     Clash(options={"--all"}, others={"--member", "--instance"}),
 )

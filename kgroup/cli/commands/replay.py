@@ -62,7 +62,7 @@ _RULES: Final = (
     Clash(
         options={"time"},
         others={"--html"},
-        why="--since, --until and --at choose rows: a page or picture has all of the history",
+        why="--since, --until and --at choose rows: a page or picture shows the whole history",
     ),
 )
 

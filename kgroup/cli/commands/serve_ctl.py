@@ -93,7 +93,7 @@ def _user_line(given: list[str]) -> str:
     mechanism = given[1].upper() if len(given) > 1 else _MECHANISM
     if mechanism not in SCRAM_HASHES:
         known = nearest_or_all(mechanism, SCRAM_HASHES)
-        raise InputError(f"serve-ctl user-line: {mechanism!r} is no mechanism; {known}")
+        raise InputError(f"serve-ctl user-line: {mechanism!r} is not a mechanism; {known}")
     password = _password(given[0])
     salt = secrets.token_bytes(_SALT_BYTES)
     credential = ScramCredential.of_password(mechanism, password, salt, _ITERATIONS)

@@ -82,7 +82,7 @@ def top(
         raise InputError("--now is for files: a cluster is shown as it is")
     now_ms = None if now is None else parse_time(now, "--now", int(time.time() * 1000))
     if time_lag is TimeLagMethod.BISECT and not source.is_live:
-        raise InputError("--time-lag bisect asks brokers: give --bootstrap-server, or take exact")
+        raise InputError("--time-lag bisect asks brokers: give --bootstrap-server, or use exact")
     if not once:
         check_terminal()
     options = LagOptions(groups=groups, topics=topics, rules=RuleSet.KGROUP, time_lag=time_lag, findings=True)

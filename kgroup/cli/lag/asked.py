@@ -72,9 +72,9 @@ class Asked:
     def check_time_lag(self, *, live: bool, repeated: bool) -> None:
         """Raises InputError for a method that the source cannot answer by."""
         if self.time_lag is TimeLagMethod.BISECT and not live:
-            raise InputError("--time-lag bisect asks brokers: give --bootstrap-server, or take exact")
+            raise InputError("--time-lag bisect asks brokers: give --bootstrap-server, or use exact")
         if self.time_lag is TimeLagMethod.INTERPOLATE and live and not repeated:
             raise InputError(
-                "--time-lag interpolate needs more than one look at a cluster: add --watch or"
-                " --serve-metrics, or take exact or bisect"
+                "--time-lag interpolate needs more than one reading from a cluster: add --watch or"
+                " --serve-metrics, or use exact or bisect"
             )

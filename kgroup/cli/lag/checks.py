@@ -46,7 +46,7 @@ RULES: Final[tuple[Rule, ...]] = (
     Clash(
         options={"--html"},
         others={"--windows"},
-        why="--html chooses windows by itself: --since and --now say from when and until when",
+        why="--html chooses its own windows: use --since and --now for the range",
     ),
     Clash(options={"--html"}, others={"--stream"}, reason="a page is written at the end"),
     Clash(options=_REPEATED, others=_NOT_ROWS, reason="it shows rows of the present"),
@@ -110,7 +110,7 @@ RULES: Final[tuple[Rule, ...]] = (
     Clash(
         options={"--breakdown"},
         others={"--prometheus", "--serve-metrics"},
-        why="--breakdown adds columns, and there are no metrics of them",
+        why="--breakdown adds columns, which have no metrics",
     ),
     # Windows of time, and streams.
     Needs(options={"--since"}, one_of={"--windows", "--html"}, why="--since is for --windows and --html"),

@@ -51,7 +51,7 @@ class Views:
     def check(self, output: OutputOptions) -> None:
         """Raises InputError for a number that makes no sense, or a format that has an end."""
         if self.watch is not None and output.format not in (OutputFormat.TABLE, OutputFormat.JSONL):
-            raise InputError(f"-o {output.format.value}: a live view has no end: -o table or jsonl")
+            raise InputError(f"-o {output.format.value}: a live view never ends: use -o table or jsonl")
         if self.watch is not None:
             parse_seconds(self.watch)
         if self.serve_metrics is not None:

@@ -40,13 +40,13 @@ RULES: Final[tuple[Rule, ...]] = (
     Needs(
         options=_WITH_SCOPE,
         one_of={"--topic", "--all-topics"},
-        why="of which topics? Give --topic NAME, or --all-topics for all that the group has offsets for",
+        why="which topics? Give --topic NAME, or --all-topics for all that the group has offsets for",
     ),
     Clash(options={"--topic"}, others={"--all-topics"}),
     Clash(
         options={"--undo"},
         others={"GROUP", "--topic", "--all-topics", "--clamp", "--create"},
-        why="--undo restores all that its file has: it does not go with {other}",
+        why="--undo restores everything in its file: it does not go with {other}",
     ),
     Needs(
         options=set(_STRATEGIES) - {"--undo", "--from-file"},

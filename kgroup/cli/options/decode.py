@@ -13,7 +13,7 @@ from kgroup.errors import InputError
 if TYPE_CHECKING:
     from kgroup.api.decode.filter import Filter
 
-_FOLLOW: Final = "--follow is for --bootstrap-server, and not with --latest"
+_FOLLOW: Final = "--follow requires --bootstrap-server, and excludes --latest"
 
 RULES: Final[tuple[Rule, ...]] = (
     Clash(options={"--follow"}, others={"--latest"}, why=_FOLLOW),

@@ -16,7 +16,7 @@ from kgroup.net.connect.properties import ConnectionOptions
 from kgroup.report.emit import OutputFormat
 
 _DEFAULT_SERVER: Final = "127.0.0.1:9092"
-_ONE_KIND: Final = "give --topic or --pattern or --assign, and no two of them"
+_ONE_KIND: Final = "give exactly one of --topic, --pattern and --assign"
 
 RULES: Final[tuple[Rule, ...]] = (
     OneOf(options=("--topic", "--pattern", "--assign"), none=_ONE_KIND, several=_ONE_KIND),

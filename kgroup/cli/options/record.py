@@ -126,5 +126,5 @@ def parse_size(text: str, name: str) -> int:
     unit = (matched[2] or "B").removesuffix("B")
     size: int = int(matched[1]) * (1024 if unit.endswith("i") else 1000) ** _POWERS[unit.removesuffix("i")]
     if size < _SMALLEST:
-        raise InputError(f"{name} {text}: less than 1MB; a recording of any use takes more")
+        raise InputError(f"{name} {text}: less than 1MB, too small for a recording")
     return size

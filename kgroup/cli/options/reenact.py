@@ -24,7 +24,7 @@ RULES: Final[tuple[Rule, ...]] = (
         others={"--plan"},
         reason="that plays nothing",
     ),
-    Clash(options={"--score"}, others={"--replace"}, reason="the score is of what kgroup's own members did"),
+    Clash(options={"--score"}, others={"--replace"}, reason="the score covers only kgroup's own members"),
 )
 
 

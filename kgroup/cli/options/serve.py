@@ -134,8 +134,8 @@ class Setup:
         for plan in plans:
             if not insecure and plan.danger is not None and not is_loopback(plan.host):
                 raise InputError(
-                    f"{where}: {plan.host} can be reached by others, and {plan.danger}; say --insecure if "
-                    "that is meant"
+                    f"{where}: {plan.host} can be reached by others, and {plan.danger}; pass --insecure "
+                    "to allow it"
                 )
         return plans
 
@@ -224,7 +224,7 @@ def _address(text: str, insecure: bool) -> tuple[str, int]:
         raise InputError(f"--listen: {text!r} is not HOST:PORT")
     host = host.strip("[]") or "127.0.0.1"
     if not is_loopback(host) and not insecure:
-        raise InputError(f"--listen: {host} can be reached by others; say --insecure if that is meant")
+        raise InputError(f"--listen: {host} can be reached by others; pass --insecure to allow it")
     return host, int(port)
 
 

@@ -35,7 +35,7 @@ OF_A_SCENARIO: Final[tuple[Rule, ...]] = (
     Clash(
         options={"--members", "--partitions", "--rate"},
         others={"SCENARIO"},
-        why="{option}: the scenario '{value}' says that already",
+        why="{option}: the scenario '{value}' already sets that",
     ),
 )
 

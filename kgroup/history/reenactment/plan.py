@@ -67,7 +67,7 @@ def plan_of(
     """
     name = timeline.group_id
     if not timeline.generations:
-        raise InputError(f"group {name}: no members in this log, so that there is nothing to play again")
+        raise InputError(f"group {name}: no members in this log, so there is nothing to play again")
     for generation in timeline.generations:
         if generation.roster.kind is not GroupKind.CLASSIC:
             raise InputError(
@@ -75,7 +75,9 @@ def plan_of(
             )
         if generation.roster.protocol_type not in ("consumer", ""):
             spoken = generation.roster.protocol_type
-            raise InputError(f"group {name}: its members are no consumers, they speak {spoken!r}")
+            raise InputError(
+                f"group {name}: its members are not consumers, their protocol type is {spoken!r}"
+            )
     generations, times = window(timeline.generations, since_ms, until_ms)
     if not any(generation.roster.members for generation in generations):
         raise InputError(f"group {name}: no members in that time")

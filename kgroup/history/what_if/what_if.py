@@ -70,7 +70,9 @@ def _check(timeline: Timeline, changes: Changes) -> None:
         if roster.kind not in (GroupKind.CLASSIC, GroupKind.CONSUMER):
             raise InputError(f"{group} is a {roster.kind} group: what-if knows classic and consumer groups")
         if roster.kind is GroupKind.CLASSIC and roster.protocol_type != "consumer":
-            raise InputError(f"{group} has protocol type '{roster.protocol_type}': nobody gets partitions")
+            raise InputError(
+                f"{group} has protocol type '{roster.protocol_type}': its members get no partitions"
+            )
     if not changes.names_assignor:
         for each, generation in zip(circumstances(timeline.generations), timeline.generations, strict=True):
             if generation.roster.members and each.assignor is None:

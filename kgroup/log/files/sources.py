@@ -149,7 +149,7 @@ class _PathSearch:
         folder = path.absolute().parent
         topic, partition, _ = parse_folder_name(folder.name)
         if path.suffix in (".index", ".timeindex", ".txnindex", ".snapshot"):
-            raise SourceError(f"{given}: this is not a segment; give the .log file beside it")
+            raise SourceError(f"{given}: this is not a segment; give the .log file next to it")
         beside_index = path.with_suffix(".index").exists()
         if topic not in (None, self._topic):
             # Without an index beside it, it is a copy in a folder whose name happens to end in a number.
@@ -171,7 +171,7 @@ class _PathSearch:
             self._add_log_dir(named.path.absolute().parent)
             if named.topic not in (None, self._topic):
                 why = f"a partition of topic {named.topic}, not of {self._topic}"
-                raise SourceError(f"{given}: {why}; give the log directory that it lies in")
+                raise SourceError(f"{given}: {why}; give the log directory it is in")
             if not named.segments:
                 odd = "".join(f"; {path} is {kind}" for path, kind in named.no_files[:1])
                 raise SourceError(f"{given}: there are no segments in it{odd}")

@@ -406,8 +406,8 @@ def _refuse_foreign(path: Path) -> None:
     logs = sorted(name for name in names if parse_folder_name(name)[0] is not None)
     if logs or META_PROPERTIES in names:
         raise SourceError(
-            f"{path}: holds {logs[0] if logs else META_PROPERTIES}, which no kgroup record has made; "
-            "give a folder of its own"
+            f"{path}: holds {logs[0] if logs else META_PROPERTIES}, which kgroup record did not"
+            " write; give the recording its own folder"
         )
 
 

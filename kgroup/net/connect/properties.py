@@ -107,7 +107,7 @@ def require_assignment(given: str) -> None:
 
 def _require_known(name: str) -> None:
     if name in _LOGINS:
-        raise InputError(f"-X {name}: no property of Java clients; user and password are in sasl.jaas.config")
+        raise InputError(f"-X {name}: not a Java client property; put user and password in sasl.jaas.config")
     if name not in USED:
         raise InputError(f"-X {name}: kgroup uses no such property{did_you_mean(name, sorted(USED))}")
 

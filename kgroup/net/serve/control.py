@@ -163,7 +163,7 @@ def send_command(port: int, command: Mapping[str, Any]) -> Any:
                 line = answers.readline(_LINE_MAX)
         except (FileNotFoundError, ConnectionRefusedError) as error:
             raise SourceError(
-                f"no kgroup serve of yours has its first node on port {port}; --port says which is meant"
+                f"you run no kgroup serve with its first node on port {port}; use --port to choose one"
             ) from error
         except OSError as error:
             raise SourceError(f"{path}: {error.strerror or error}") from error

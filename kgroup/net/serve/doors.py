@@ -130,7 +130,7 @@ def read_authorizer(properties: Mapping[str, str]) -> Authorizer | None:
     super_users = [each.strip() for each in properties.get("super.users", "").split(";") if each.strip()]
     for user in super_users:
         if ":" not in user:
-            raise InputError(f"super.users: {user!r} is no principal; give User:NAME, several with ; between")
+            raise InputError(f"super.users: {user!r} is not a principal; give User:NAME, separated by ;")
     allow = properties.get("allow.everyone.if.no.acl.found", "false").strip().lower()
     if allow not in ("true", "false"):
         raise InputError(f"allow.everyone.if.no.acl.found: {allow!r} is neither true nor false")

@@ -65,7 +65,7 @@ def _set_versions(context: ssl.SSLContext, text: str) -> None:
     names = [name.strip() for name in text.split(",") if name.strip()] or list(_VERSIONS)
     for name in names:
         if name not in _VERSIONS:
-            raise InputError(f"ssl.enabled.protocols: {name!r} is none of {', '.join(_VERSIONS)}")
+            raise InputError(f"ssl.enabled.protocols: {name!r} is not one of {', '.join(_VERSIONS)}")
     versions = sorted(_VERSIONS[name] for name in names)
     context.minimum_version, context.maximum_version = versions[0], versions[-1]
 

@@ -135,7 +135,7 @@ def from_json(data: object) -> Incident:
     where = "the report"
     try:
         if not isinstance(data, Mapping) or data.get("kgroup_report") != VERSION:
-            raise InputError(f"no report of kgroup: it has no kgroup_report: {VERSION}")
+            raise InputError(f"not a kgroup report: it has no kgroup_report: {VERSION}")
         claims = []
         for number, claim in enumerate(_sequence(data["claims"]), 1):
             where = f"claim {number}"

@@ -34,7 +34,7 @@ def claims_in(text: str) -> Any:
     begin = text.rfind(_BEGIN)
     end = text.find(_END, begin)
     if begin < 0 or end < 0:
-        raise InputError("no report of kgroup: the comment with its claims is missing")
+        raise InputError("not a kgroup report: the comment with its claims is missing")
     return json.loads(text[begin + len(_BEGIN) : end])
 
 

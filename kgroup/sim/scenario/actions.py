@@ -263,7 +263,7 @@ def parse_fault(at: str, action: str) -> Fault:
     """
     at_ms = parse_duration(at)
     if at_ms is None or at_ms > DURATION_MAX_MS:
-        raise InputError(f"'{at}' is no time after the start, like 10s or 1m30s")
+        raise InputError(f"'{at}' is not a time after the start, like 10s or 1m30s")
     try:
         return _parse(at_ms, action.split())
     except InputError as error:
@@ -319,7 +319,7 @@ def _pairs(form: Form, rest: list[str], said: str) -> dict[str, str]:
     for position in range(0, len(rest), 2):
         word = rest[position]
         if not allowed.get(word) or word in pairs or position + 1 == len(rest):
-            raise InputError(f"'{word}' makes no sense there; say {said}")
+            raise InputError(f"'{word}' does not belong there; say {said}")
         pairs[word] = rest[position + 1]
     return pairs
 
@@ -334,7 +334,7 @@ def _topics(text: str) -> tuple[str, ...]:
 def _duration(text: str) -> int:
     duration_ms = parse_duration(text)
     if not duration_ms or duration_ms > DURATION_MAX_MS:
-        raise InputError(f"'{text}' is no duration, like 20s or 5m")
+        raise InputError(f"'{text}' is not a duration, like 20s or 5m")
     return duration_ms
 
 

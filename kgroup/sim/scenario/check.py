@@ -79,21 +79,21 @@ def _check_member(scenario: Scenario, member: SimMember) -> None:
     if not _MEMBER_NAME.fullmatch(member.name):
         raise InputError("names have letters, digits, '.', '_' and '-'")
     if member.name == COORDINATOR or member.name.startswith(NODE_PREFIX):
-        raise InputError("that is what nodes are called")
+        raise InputError("that name is reserved for nodes")
     if interest_of(member).is_nothing:
         raise InputError("it subscribes to nothing")
     interest_of(member).among(())  # raises for what is no pattern
     for topic in member.topics:
         _require_known("topic", topic, [topic.name for topic in scenario.topics])
     if member.start_ms is not None and member.start_ms >= scenario.duration_ms + scenario.settle_ms:
-        raise InputError("starts when all is over")
+        raise InputError("starts when the run is over")
     if member.heartbeat_interval_ms >= member.session_timeout_ms:
         raise InputError("the heartbeat interval is not below the session timeout")
 
 
 def _check_fault(scenario: Scenario, fault: Fault) -> None:
     if fault.at_ms >= scenario.duration_ms:
-        raise InputError(f"all is over after {scenario.duration_ms / 1000:g}s")
+        raise InputError(f"the run is over after {scenario.duration_ms / 1000:g}s")
     form = _FORM_OF[fault.kind]
     match form.target:
         case Target.MEMBER | Target.NODE | Target.PROCESS:
@@ -148,5 +148,5 @@ def _require_distinct(kind: str, names: Iterable[str]) -> None:
     seen = set()
     for name in names:
         if name in seen:
-            raise InputError(f"{kind} '{name}' is there twice")
+            raise InputError(f"{kind} '{name}' is given twice")
         seen.add(name)

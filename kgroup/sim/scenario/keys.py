@@ -142,7 +142,7 @@ def fault_kinds(value: object) -> tuple[FaultKind, ...]:
     names = texts(value)
     for name in names:
         if name not in tuple(FaultKind):
-            raise InputError(f"'{name}' is none of {', '.join(FaultKind)}")
+            raise InputError(f"'{name}' is not one of {', '.join(FaultKind)}")
     return tuple(FaultKind(name) for name in names)
 
 

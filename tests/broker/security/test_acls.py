@@ -51,11 +51,11 @@ FORM = "a rule is allow|deny PRINCIPAL OPERATION[,OPERATION] RESOURCE-TYPE NAME 
         ("permit User:alice READ topic orders", "'permit' is no effect; there are deny, allow"),
         (
             "allow alice READ topic orders",
-            "'alice' is no principal; give TYPE:NAME, like User:alice or User:*",
+            "'alice' is not a principal; give TYPE:NAME, like User:alice or User:*",
         ),
         (
             "allow User: READ topic orders",
-            "'User:' is no principal; give TYPE:NAME, like User:alice or User:*",
+            "'User:' is not a principal; give TYPE:NAME, like User:alice or User:*",
         ),
         ("allow User:alice REED topic orders", "'REED' is no operation; did you mean read?"),
         (

@@ -39,7 +39,7 @@ def test_who_has_a_password_in_clear_is_not_let_in_by_another() -> None:
         ("alice SCRAM-SHA-256", "a user is USER MECHANISM CREDENTIAL; serve-ctl user-line makes one"),
         (
             "alice PLAIN password",
-            "'PLAIN' is no mechanism for a file; there are SCRAM-SHA-256, SCRAM-SHA-512",
+            "'PLAIN' is not a mechanism for a file; there are SCRAM-SHA-256, SCRAM-SHA-512",
         ),
         (
             "alice SCRAM-SHA-256 password",

@@ -239,7 +239,7 @@ def test_compare_goes_on_where_one_assignor_throws(kgroup):
     [
         (["--members", "a", "--topic", "t:1", "--assignor", "stiky"], "did you mean sticky?"),
         (["--members", "a", "--topic", "t:1", "--assignor", "zzz"], "there are range, roundrobin"),
-        (["--members", "a,a", "--topic", "t:1"], "'a' is there twice"),
+        (["--members", "a,a", "--topic", "t:1"], "'a' is given twice"),
         (["--members", "a,", "--topic", "t:1"], "an empty member id"),
         (["--members", "a"], "--topic orders:6"),
         (["--members", "a", "--topic", "t"], "'t' is no TOPIC:PARTITIONS"),
@@ -286,7 +286,7 @@ def test_a_call_that_makes_no_sense_is_refused_with_its_reason(kgroup, arguments
         ),
         (
             "topics: {a: 2}\nmembers: {c: {topics: [a], colour: red}}",
-            "members.c: 'colour' is none of its fields",
+            "members.c: 'colour' is not one of its fields",
         ),
         ("topics: {a: 2}\nmembers: {c: {topics: a}}", "members.c.topics: should be a list"),
         ("topics: {a: 2}\nmembers: {c: {}}", "members.c.topics: missing"),

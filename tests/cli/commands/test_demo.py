@@ -59,9 +59,7 @@ def test_an_empty_folder_is_taken_and_another_is_left_as_it_is(kgroup: Kgroup, t
     lives.write_text("mine")
     again = kgroup("demo", str(tmp_path))
     assert (again.status, again.out) == (2, "")
-    assert again.err == (
-        f"kgroup: DIR {tmp_path}: there is something already; name a new or an empty folder\n"
-    )
+    assert again.err == (f"kgroup: DIR {tmp_path}: not empty; name a new or empty folder\n")
     assert lives.read_text() == "mine"
 
 

@@ -172,7 +172,7 @@ def test_a_port_in_use_is_one_line_of_error() -> None:
 @pytest.mark.parametrize(
     ("options", "why"),
     [
-        (["--listen", "0.0.0.0:9092"], "can be reached by others; say --insecure"),
+        (["--listen", "0.0.0.0:9092"], "can be reached by others; pass --insecure"),
         (["--listen", "9092"], "is not HOST:PORT"),
         (["--property", "group.max.size=many"], "group.max.size: 'many' is not a whole number"),
         (["--property", "group.max.size=0"], "0 is not between 1 and 2147483647"),

@@ -62,8 +62,8 @@ def test_what_to_try_stands_below_a_table(kgroup):
     ended = kgroup("lag-report", str(LIVES), "--stuck", *AT[:2], "--group", "left-behind")
     assert ended.err == (
         "kgroup: dead-with-lag: try: Start its consumers, or find out why they left: kgroup replay --group."
-        " If nobody needs it any more, delete it; its offsets expire by themselves offsets.retention.minutes"
-        " after it became empty.\n"
+        " If it is no longer needed, delete it; otherwise its offsets expire offsets.retention.minutes after"
+        " it became empty.\n"
     )
 
 
@@ -93,7 +93,7 @@ def test_a_finding_in_json(findings):
         "try_this": row["try_this"],
     }
     assert row["member_id"].startswith("onepart-1-")
-    assert row["try_this"].startswith("Look for a record that cannot be processed")
+    assert row["try_this"].startswith("Look for a record at the committed offset that cannot be processed")
 
 
 def test_every_format_has_the_same_findings(kgroup, findings, tmp_path):

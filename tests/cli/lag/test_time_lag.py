@@ -234,7 +234,7 @@ def test_a_clock_behind_the_producers_is_no_negative_lag(
     ("arguments", "why"),
     [
         ([str(LIVES), "--time-lag", "bisect"], "--time-lag bisect asks brokers"),
-        (["-b", "127.0.0.1:1", "--time-lag", "interpolate"], "needs more than one look at a cluster"),
+        (["-b", "127.0.0.1:1", "--time-lag", "interpolate"], "needs more than one reading from a cluster"),
         ([str(LIVES), "--time-lag", "best"], "--time-lag: 'best' is not one of exact, bisect, interpolate"),
         ([str(LIVES), "--now", "5m"], "--now is for --status, --stuck"),
     ],

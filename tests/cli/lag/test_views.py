@@ -95,7 +95,7 @@ def test_metrics_have_the_rows_numbers(kgroup: Kgroup, report: Report, tmp_path:
         (["--watch", "5", "--serve-metrics", "0"], "--watch does not go with --serve-metrics: both stay"),
         (["--prometheus", "--by", "group"], "--prometheus does not go with --by: metrics have sums"),
         (["--prometheus", "-o", "csv"], "--prometheus does not go with --format"),
-        (["--watch", "5", "-o", "parquet"], "-o parquet: a live view has no end: -o table or jsonl"),
+        (["--watch", "5", "-o", "parquet"], "-o parquet: a live view never ends: use -o table or jsonl"),
         (["--watch", "5", "--output", "x"], "--watch does not go with --output: it has no end"),
         (["--watch", "5", "--strict"], "--watch does not go with --strict"),
         (

@@ -97,8 +97,8 @@ def test_the_same_offsets_lose_their_leader_epochs_in_another_cluster(
         (
             ["source", "to", "--to-bootstrap", "a:1"],
             2,
-            "offsets of another cluster are other records, as a rule: give --by-time, or --same-offsets for a"
-            " mirror that keeps offsets",
+            "offsets usually mean other records in another cluster: give --by-time, or --same-offsets for a"
+            " mirror that preserves offsets",
         ),
         (
             ["source", "to", "--to-bootstrap", "a:1", "--by-time", "--same-offsets"],

@@ -106,7 +106,7 @@ def test_a_topic_that_a_member_reads_is_refused_and_another_is_not(
     ("options", "status", "why"),
     [
         (["delete"], 2, "no GROUP given: the groups to delete"),
-        (["delete-offsets", "kept"], 2, "no --topic given: the topics whose offsets are to be deleted"),
+        (["delete-offsets", "kept"], 2, "no --topic given: the topics whose offsets to delete"),
         (["delete-offsets", "nosuch", "--topic", "orders"], 1, "no group 'nosuch' in this cluster"),
         (["delete-offsets", "kept", "--topic", "orders:1"], 1, "group 'kept' has no offsets for orders:1"),
         (["delete-offsets", "kept", "--topic", "nosuch"], 1, "no topic 'nosuch' in this cluster"),

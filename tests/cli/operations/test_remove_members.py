@@ -61,7 +61,7 @@ def test_a_group_of_the_consumer_protocol_takes_nobody_out(kgroup: Kgroup) -> No
 @pytest.mark.parametrize(
     ("options", "status", "why"),
     [
-        (["idle"], 2, "whom? Give --member ID, --instance ID or --all"),
+        (["idle"], 2, "which members? Give --member ID, --instance ID or --all"),
         (["idle", "--all", "--member", "x"], 2, "--all does not go with --member"),
         (["nosuch", "--all"], 1, "no group 'nosuch' in this cluster"),
         (["idle", "--all"], 1, "group 'idle' is Empty: nobody is in it"),

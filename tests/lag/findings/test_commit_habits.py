@@ -28,8 +28,8 @@ class TestLastOffset:
         (finding,) = of_kind(group, K.COMMITS_LAST_OFFSET)
         assert (finding.severity, finding.topic, finding.since_ms) == (Severity.HYGIENE, "orders", ago(400))
         assert finding.evidence == (
-            "a lag of exactly 1 on all of 2 idle partitions (orders-0, orders-1): the offset committed is"
-            " that of a record that was there before the commit, and none came after it"
+            "a lag of exactly 1 on all of 2 idle partitions (orders-0, orders-1): the committed offset is"
+            " that of a record that was there before the commit, and none has come since"
         )
 
     def test_such_a_group_does_not_stand_still(self):

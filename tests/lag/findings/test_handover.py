@@ -51,7 +51,7 @@ def test_what_is_said():
     finding = stalled([(6, 300, "m2"), (7, 178, "m1")])
     assert finding.evidence.endswith(SAID)
     assert finding.numbers["since_generation"] == 7
-    assert finding.try_this.startswith("The member has not taken up what it was given")
+    assert finding.try_this.startswith("The member never started on what it was given")
 
 
 # Rounds, and whether the evidence says so

@@ -189,7 +189,7 @@ def test_a_missing_path_is_refused_also_beside_good_ones(tmp_path: Path) -> None
     "name", [f"{0:020}.index", f"{0:020}.timeindex", f"{0:020}.txnindex", f"{13:020}.snapshot"]
 )
 def test_a_file_beside_a_segment_is_refused(name: str) -> None:
-    with pytest.raises(SourceError, match=r"give the \.log file beside it"):
+    with pytest.raises(SourceError, match=r"give the \.log file next to it"):
         open_sources([LIVES / "__consumer_offsets-48" / name])
 
 

@@ -209,7 +209,7 @@ def test_two_at_once_are_refused(open_folder: Open, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["__consumer_offsets-3", "orders-0"])
 def test_a_brokers_folder_is_refused(tmp_path: Path, open_folder: Open, name: str) -> None:
     (tmp_path / "rec" / name).mkdir(parents=True)
-    with pytest.raises(SourceError, match=f"holds {name}, which no kgroup record has made"):
+    with pytest.raises(SourceError, match=f"holds {name}, which kgroup record did not write"):
         open_folder()
 
 
