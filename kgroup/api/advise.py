@@ -38,9 +38,9 @@ from kgroup.report.table import counted
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Advised(Tabular):
-    """Advice by group and setting; `groups` is how many were looked at.
+    """Advice by group and setting; `groups` is the number of groups examined.
 
-    `problems` are what could not be read: where and why. `remarks` say what else was left out.
+    `problems` say what could not be read, where and why; `remarks` what else was left out.
     """
 
     advice: tuple[Advice, ...]
@@ -71,7 +71,7 @@ class Advised(Tabular):
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class CheckedClient(Tabular):
-    """What speaks against a client, by group and property. `passes` unless something is sure of it."""
+    """Objections to a client, by group and property. `passes` is true unless one of them is certain."""
 
     objections: tuple[Objection, ...]
     groups: int
@@ -113,12 +113,12 @@ def advise(
     now_ms: int | None = None,
     progress: Progress = NO_PROGRESS,
 ) -> Advised:
-    """Say what the history of groups speaks against in their settings.
+    """Recommend settings for groups, from their history.
 
-    `groups` are names or a shell's patterns, by default all. `retention_ms` is the broker's
-    offsets.retention.minutes. How far groups are behind is as of `now_ms` (epoch ms), by default as of the
-    newest record in the log. Raises SourceError if none of the groups is there, or the logs cannot be read;
-    InputError for standard input, as the log is read twice.
+    `groups` are names or shell patterns; the default is all. `retention_ms` is the broker's
+    offsets.retention.minutes. Lag is as of `now_ms` (epoch ms), by default the newest record in the log.
+    Raises SourceError if none of the groups exists or the logs cannot be read; InputError for standard
+    input, because the log is read twice.
     """
     refuse_stdin(logs)
     patterns = names_given(groups)
@@ -150,11 +150,11 @@ def check_client(
     *,
     progress: Progress = NO_PROGRESS,
 ) -> CheckedClient:
-    """Say whether groups would refuse a client with these consumer properties, or suffer from it.
+    """Check whether groups would refuse a client with these consumer properties, or suffer from it.
 
-    `properties` are Kafka's names and values, or a Java properties file. `groups` are by default its
-    group.id. Raises InputError for a property that makes no sense, or if there is no group; SourceError as
-    `advise` does, and for a file that cannot be read.
+    `properties` are Kafka's names and values, or a Java properties file. `groups` defaults to its group.id.
+    Raises InputError for an invalid property, or if there is no group; SourceError as `advise` does, and
+    for an unreadable file.
     """
     refuse_stdin(logs)
     given = properties if isinstance(properties, Mapping) else _read(Path(properties))

@@ -74,13 +74,13 @@ def assign(
     then: Sequence[str] = (),
     kafka_version: str | None = None,
 ) -> Rounds:
-    """Say which member gets which partition, by one of Kafka's assignors.
+    """Assign partitions to members with one of Kafka's assignors.
 
-    `group` is one that `group_plan` read, a GroupPlan, or the ids of members that subscribe to all `topics`
-    (name to partitions), or of each the topics it subscribes to. `assignor` is by default the group's own,
-    else range; of several, the rounds of one come after those of the other. `then` are steps with a rebalance
-    after each: 'leave c1', 'join c4', 'grow orders:12'. Raises InputError for what makes no sense; where
-    Kafka's assignor throws, the round has its error.
+    `group` is one that `group_plan` read, a GroupPlan, the ids of members that all subscribe to `topics`
+    (name to partition count), or a mapping from each member to its own topics. `assignor` defaults to the
+    group's own, or range; with several, their rounds follow one another. `then` lists steps, each followed
+    by a rebalance: 'leave c1', 'join c4', 'grow orders:12'. Raises InputError for invalid input; if Kafka's
+    assignor throws, the round holds its error.
     """
     own = None
     if isinstance(group, LoggedGroup):
@@ -105,8 +105,8 @@ def group_plan(
 ) -> LoggedGroup:
     """A group as the log last saw it: members, subscriptions, owned partitions, and its assignor.
 
-    `topics` are counts of partitions over those that are known from the log directory, the cluster, or a
-    file of `log_ends`. Raises SourceError if the group is not there, InputError for a topic of unknown size.
+    `topics` are partition counts that override those from the log directory, the cluster, or a file of
+    `log_ends`. Raises SourceError if the group does not exist, InputError for a topic of unknown size.
     """
     from kgroup.api.logged_group import read_logged_group
 

@@ -95,16 +95,16 @@ def deadlines(
     clock_ms: int | None = None,
     progress: Progress = NO_PROGRESS,
 ) -> "Deadlines":
-    """When the lag of each partition of each group is first above bounds, and when retention overtakes it.
+    """When each partition's lag will first exceed bounds, and when retention will overtake it.
 
     `slo_records` and `slo_ms` are bounds of the lag in records and in time; `retention_ms` and
-    `retention_bytes` the topics' settings of that name, which no log says; with `topic_retention` a live
-    cluster is asked for each topic's own. At least one is needed. Each
-    answer is an interval, by the pace of the group's last commits and of the topic's own log. As of `now_ms`
-    (epoch ms), by default of the newest record in the log.
+    `retention_bytes` are the topics' settings of that name, which no log contains; `topic_retention` asks a
+    live cluster for each topic's own. At least one is required. Each answer is an interval, computed from
+    the pace of the group's last commits and of the topic's own log. As of `now_ms` (epoch ms), by default
+    the newest record in the log.
 
-    Raises SourceError if the logs cannot be read, or no group or topic is or matches what was given, and
-    InputError without any bound, for a stream, or for topics' own retention without a cluster.
+    Raises SourceError if the logs cannot be read, or no group or topic matches; InputError without any
+    bound, for a stream, or for topics' own retention without a cluster.
     """
     if any(segment.path == STDIN for segment in logs.every_replica):
         raise InputError("-: standard input has no topics' logs next to it: give files")
@@ -168,9 +168,9 @@ def deadlines(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deadlines(Tabular):
-    """Deadlines, the soonest first; as a table a row for each. `problems` are what could not be read.
+    """Deadlines, soonest first; as a table, a row for each. `problems` say what could not be read.
 
-    `kept` are topics of which retention deletes nothing by their own settings.
+    `kept` lists topics whose own settings mean that retention never deletes from them.
     """
 
     deadlines: tuple[PartitionDeadline, ...]

@@ -54,13 +54,13 @@ def feeds(
 ) -> "Feeds":
     """The edges between groups and topics, and which groups are late because others are.
 
-    `groups` are names or a shell's patterns: only what leads to them or away from them, through whatever lies
-    between. Lateness is as of `now_ms` (epoch ms), by default as of the newest record in the log, or of
-    `clock_ms` for a live cluster. Of a live cluster only what groups read and declare is known: what
-    transactions wrote is in the topics' logs.
+    `groups` are names or shell patterns: only what leads to or from them is kept, through any number of
+    steps. Lateness is as of `now_ms` (epoch ms), by default the newest record in the log, or `clock_ms` for
+    a live cluster. For a live cluster only what groups read and declare is known, because what transactions
+    wrote is in the topics' logs.
 
-    Raises SourceError if the logs cannot be read, or none of the groups is there, and InputError for a
-    stream, which can be read only once.
+    Raises SourceError if the logs cannot be read, or none of the groups exists; InputError for a stream,
+    which can be read only once.
     """
     if any(segment.path == STDIN for segment in logs.every_replica):
         raise InputError("-: standard input is read once, and feeds reads twice: give files")

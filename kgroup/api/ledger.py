@@ -55,8 +55,8 @@ class GroupLedger(Ledger, Tabular):
 class Ledgers(Mapping[str, GroupLedger], Tabular):
     """Ledgers by group id, in order; as a table all their entries.
 
-    `problems` are what could not be read on the way: where and why. `missing` says which of the patterns
-    match nothing, if any does; `remarks` say what was not to be read.
+    `problems` say what could not be read, where and why. `missing` says which of the patterns match
+    nothing, if any; `remarks` what was skipped on purpose.
     """
 
     def __init__(
@@ -142,13 +142,13 @@ def ledger(
 ) -> GroupLedger | Ledgers:
     """Which offsets nobody in a group can have read, and which were handed out more than once.
 
-    Of one name its ledger; of a list of names and patterns (`["billing-*"]`) all that match, by group id.
-    `topics` are names or patterns; entries from `since_ms` on and before `until_ms` (epoch ms) are kept, of a
-    history that is always read from its beginning; with `only_certain` no bounds. `log_ends` is a file whose
-    log starts and ends win.
+    A name returns its ledger; a list of names and patterns (`["billing-*"]`) returns all that match, by
+    group id. `topics` are names or patterns. Entries from `since_ms` up to but excluding `until_ms` (epoch
+    ms) are kept, although the history is always read from its beginning; `only_certain` omits bounds.
+    `log_ends` is a file whose log starts and ends take precedence.
 
-    Raises SourceError if none of the groups or topics is there, or the logs cannot be read, and InputError
-    for a text that matches several groups, an empty list, or a time that ends before it begins.
+    Raises SourceError if none of the groups or topics exists, or the logs cannot be read; InputError for a
+    string that matches several groups, an empty list, or a period that ends before it begins.
     """
     if not groups:
         raise InputError("no group given: the group to account for, or a list of patterns as ['billing-*']")

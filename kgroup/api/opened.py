@@ -30,10 +30,10 @@ _GONE: Final = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.INVALID_TOPIC_EX
 
 
 class OpenedLogs:
-    """Logs of the offsets topic, and what lies beside them; of a live cluster also the connection.
+    """Logs of the offsets topic, and what is next to them; for a live cluster also the connection.
 
-    A context manager: the end of the block gives up a connection, the copy of its topic and what was kept of
-    standard input. Of paths nothing else is held, so the block may be left out.
+    A context manager: leaving the block releases a connection, the copy of its topic, and what was kept of
+    standard input. For paths nothing is held open, so the block is optional.
     """
 
     def __init__(
@@ -191,9 +191,9 @@ def open_logs(
 ) -> OpenedLogs:
     """Find logs of the offsets topic in log directories, partition folders or segment files, or above them.
 
-    "-" is what comes from `stdin`. With `remote` a path may be a URI, like `s3://bucket/cluster-7`, which
-    only Spark can read; executors of `spark`, if it is given, look there, with its settings of storage.
-    Raises SourceError, naming the path, for one that cannot be read or holds no segment.
+    "-" means `stdin`. With `remote` a path may be a URI such as `s3://bucket/cluster-7`, which only Spark can
+    read; if `spark` is given, its executors look there, with its storage settings. Raises SourceError, naming
+    the path, if one cannot be read or holds no segment.
     """
     names = [str(path) for path in paths]
     if not names:

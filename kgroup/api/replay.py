@@ -91,8 +91,8 @@ class Watcher(Protocol):
 class Replayed(Mapping[str, GroupTimeline], Tabular):
     """Timelines by group id, in order; as a table all their generations.
 
-    `patterns` are what was asked for. `problems` are what could not be read on the way: where and why.
-    `missing` says which of the patterns match nothing, if any does; `remarks` say what was not to be read.
+    `patterns` are the names and patterns asked for. `problems` say what could not be read, where and why.
+    `missing` says which of the patterns match nothing, if any; `remarks` what was skipped on purpose.
     """
 
     def __init__(
@@ -162,9 +162,9 @@ def replay(
 ) -> GroupTimeline | Replayed:
     """The history of groups from the offsets topic: generations, what changed in each, and why.
 
-    Of one name its timeline; of a list of names and patterns (`["billing-*"]`) all that match, by group id.
-    Raises SourceError if none of them is there, or the logs cannot be read, and InputError for a text that
-    matches several groups, or an empty list.
+    A name returns its timeline; a list of names and patterns (`["billing-*"]`) returns all that match, by
+    group id. Raises SourceError if none of them exists, or the logs cannot be read; InputError for a string
+    that matches several groups, or an empty list.
     """
     if not groups:
         raise InputError("no group given: the group to replay, or a list of patterns such as ['billing-*']")

@@ -108,13 +108,13 @@ def simulate(
     warn: Callable[[str], None] | None = None,
     progress: Progress = NO_PROGRESS,
 ) -> SimulatedRun:
-    """Play brokers and members on a virtual clock: the same seed gives the same run.
+    """Simulate brokers and members on a virtual clock: the same seed gives the same run.
 
-    `scenario` is one that comes with kgroup, a file as kgroup-scenario(5) describes it, or a Scenario.
-    `design` is eager, cooperative, consumer, migration, zookeeper or an assignor, by default the members'
-    own. The brokers' logs are kept as segment files in `log_dir`, a new or empty folder. Each event goes to
-    `on_event` when it happens, trouble with the folder to `warn`. Raises InputError or SourceError for what
-    makes no sense; promises that are broken are in the run.
+    `scenario` is one that comes with kgroup, a file as described in kgroup-scenario(5), or a Scenario.
+    `design` is eager, cooperative, consumer, migration, zookeeper or an assignor; the default is the
+    members' own. The brokers' logs are kept as segment files in `log_dir`, a new or empty folder. Each
+    event goes to `on_event` as it happens, problems with the folder to `warn`. Raises InputError or
+    SourceError for invalid input; broken promises are in the run.
     """
     chosen = named_scenario(scenario, seed) if isinstance(scenario, str) else scenario
     own = own_design(chosen)

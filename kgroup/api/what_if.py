@@ -124,11 +124,11 @@ def what_if(
     partitions: Mapping[str, int] | None = None,
     pause_ms: int | None = None,
 ) -> GroupComparison | Comparisons:
-    """Say what other settings would have cost a group, or each of several.
+    """Compute what other settings would have cost one group, or each of several.
 
-    The changes are keywords, or a `Changes` that has them. `protocol` is classic, eager,
-    cooperative or consumer. Raises InputError for a change that makes no sense and for a group that cannot be
-    played again; of several that patterns matched, such groups are passed over, unless none is left.
+    Changes are keywords, or a `Changes` object. `protocol` is classic, eager, cooperative or consumer.
+    Raises InputError for an invalid change, and for a group that cannot be simulated; if patterns matched
+    several groups, such groups are skipped, unless none is left.
     """
     if changes is None:
         changes = named_changes(

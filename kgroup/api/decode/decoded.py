@@ -38,11 +38,11 @@ Hear = Callable[[str], None]
 
 
 class Decoded(Tabular):
-    """Records to iterate over, as often as one likes: each pass reads the log anew.
+    """Records that can be iterated over any number of times: each pass reads the log again.
 
-    `remarks` say which files are not read, and why. `problems` and `missing` are those of the newest pass,
-    complete at its end: damaged places, records that cannot be decoded and odd ones; names that were asked
-    for and are nowhere in the log.
+    `remarks` say which files are not read, and why. `problems` and `missing` belong to the newest pass and
+    are complete at its end: damaged places, undecodable and odd records; and names asked for that are
+    nowhere in the log.
     """
 
     def __init__(
@@ -209,11 +209,11 @@ def decode(
 ) -> Decoded:
     """The records of the offsets topic that meet every condition, or all.
 
-    `groups` are names or patterns, `topics` as well, or `orders:0,3`; `partitions` are the offsets topic's;
-    `types` are names as `offset-commit` or `consumer-group-*`. Times are epoch ms, offsets those of the log,
-    the last one included. `latest`: only the newest record of each key, as a coordinator holds them.
-    `topics_file` names topic ids, in the form of a capture's topics.json. Raises InputError for a condition
-    that makes no sense, SourceError if there is nothing of the partitions.
+    `groups` are names or patterns; so are `topics`, which may also be `orders:0,3`; `partitions` are the
+    offsets topic's; `types` are names such as `offset-commit` or `consumer-group-*`. Times are epoch ms,
+    offsets are those of the log, including the last one. `latest` keeps only the newest record of each key,
+    as a coordinator would hold it. `topics_file` names topic ids, in the format of a capture's topics.json.
+    Raises InputError for an invalid condition, SourceError if the partitions have no segments.
     """
     topic_names, type_names = names_given(topics), names_given(types)
     wanted = Filter(

@@ -66,13 +66,12 @@ def incident_report(
     deadlines: Sequence[AskedDeadline] = (),
     progress: Progress = NO_PROGRESS,
 ) -> Incident:
-    """Tell what happened to groups in a time (epoch ms), by default that of the whole log.
+    """Report what happened to groups in a period (epoch ms), by default that of the whole log.
 
-    `deadlines` are bounds of lags, and topics' retention, that are looked ahead to from its end.
-    `groups` are names or patterns; without any, the ten groups to which most happened. Every claim is derived
-    from the records that it cites before it is made; what cannot be is said in the remarks. Raises
-    SourceError if nothing can be read or no group is or matches what was given, and InputError for a time
-    that ends before it begins.
+    `deadlines` are lag bounds and topics' retention, looked ahead to from the end of the period. `groups`
+    are names or patterns; the default is the ten groups to which most happened. Every claim is derived from
+    the records it cites before it is made; the remarks say what could not be. Raises SourceError if nothing
+    can be read or no group matches, and InputError for a period that ends before it begins.
     """
     patterns = [groups] if isinstance(groups, str) else list(groups or ())
     reader = EvidenceReader(logs)

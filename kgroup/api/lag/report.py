@@ -61,16 +61,16 @@ def lag_report(
     progress: Progress = NO_PROGRESS,
     spark: "SparkSession | None" = None,
 ) -> "LagReport":
-    """Say how far every group is behind.
+    """Report every group's lag.
 
-    `groups` and `topics` are names or a shell's patterns. `log_ends` is a file whose log ends win over those
-    found beside the logs. `status` judges each partition by kgroup's rules, or by those given; `findings`
-    says what is wrong with groups, with `hygiene` also what is no trouble yet. `retention_ms` is the
-    broker's offsets.retention.minutes. All is as of
-    `now_ms` (epoch ms), by default as of the newest record in the log. With `spark` executors read the log.
+    `groups` and `topics` are names or shell patterns. `log_ends` is a file of log ends to use instead of
+    those found next to the logs. `status` judges each partition by kgroup's rules, or by those given;
+    `findings` reports what is wrong with groups, with `hygiene` also what is not trouble yet.
+    `retention_ms` is the broker's offsets.retention.minutes. Everything is as of `now_ms` (epoch ms), by
+    default the newest record in the log. With `spark`, executors read the log.
 
-    Raises SourceError if the logs cannot be read, or if no group or topic is or matches what was given;
-    InputError for rules or a method that there are not, or a time lag that cannot be found there.
+    Raises SourceError if the logs cannot be read, or if no group or topic matches; InputError for unknown
+    rules or methods, or for a time lag method that does not work with this source.
     """
     rules = RuleSet.KGROUP if status is True else status or None
     options = LagOptions(
@@ -224,8 +224,8 @@ class Reported(Protocol):
 class LagReport(Tabular):
     """How far groups were behind at `as_of.now_ms`.
 
-    Rows, chunks and findings are made anew at each call, some thousand rows at a time, and a live cluster is
-    asked anew where they need it.
+    Rows, chunks and findings are computed again at each call, some thousand rows at a time, and query a
+    live cluster again where they need it.
     """
 
     options: LagOptions

@@ -188,7 +188,7 @@ def test_everything_can_be_said():
         (SMALL + "sesion_timeout = 1", "sesion_timeout: no such key: did you mean session_timeout\\?"),
         ("faults = 'kill'" + SMALL, "faults: should be a list"),
         ("faults = [10]" + SMALL, "faults\\[1\\]: should be text like"),
-        ("faults = ['kill c1']" + SMALL, "faults\\[1\\]: 'kill' is no time"),
+        ("faults = ['kill c1']" + SMALL, "faults\\[1\\]: 'kill' is not a time"),
         ("faults = ['1s kil c1']" + SMALL, "faults\\[1\\]: 'kil c1': there is no fault 'kil'"),
         (
             "faults = ['1s kill c2']" + SMALL,
@@ -213,7 +213,7 @@ def test_everything_can_be_said():
         ("faults = ['1s cut c1 from x for 1s']" + SMALL, "there is no node or member 'x'"),
         ("faults = ['10s kill c1']" + SMALL, "the run is over after 10s"),
         (SMALL + "[chaos]", "chaos: there is no 'every'"),
-        (SMALL + '[chaos]\nevery = "1s"\nkinds = ["boom"]', "chaos.kinds: 'boom' is none of"),
+        (SMALL + '[chaos]\nevery = "1s"\nkinds = ["boom"]', "chaos.kinds: 'boom' is not one of"),
         (SMALL + '[network]\nlatency = ["5ms", "1ms"]', "network.latency: has the longer duration first"),
         (SMALL + '[network]\nlatency = ["5ms"]', "network.latency: should be two durations"),
         (SMALL + "[network]\nloss_percent = 51", "network.loss_percent: should be a number from 0 to 50"),
