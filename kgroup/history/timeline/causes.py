@@ -11,7 +11,7 @@ from kgroup.history.timeline.model import Cause, CauseKind, Grade, Moved, Partit
 
 _REMEDY_STATIC = "group.instance.id (static membership), and a session timeout longer than a restart takes."
 _REMEDY_COOPERATIVE = (
-    "Cooperative assignment (cooperative-sticky, or the consumer protocol) lets the others go on."
+    "Cooperative assignment (cooperative-sticky, or the consumer protocol) lets the others keep reading."
 )
 
 
@@ -121,8 +121,8 @@ def static_restart(old: str, new: TimelineMember) -> Cause:
         member_ids=(old, new.member_id),
         evidence=f"instance {new.instance_id} has a new member id: it restarted, or polled again after"
         " max.poll.interval.ms, or a second process has its instance id",
-        remedy="If nobody restarted it: max.poll.interval.ms above the time the longest batch takes, and a"
-        " group.instance.id of its own for every process.",
+        remedy="If nobody restarted it: raise max.poll.interval.ms above the time the longest batch takes,"
+        " and give every process its own group.instance.id.",
     )
 
 
@@ -239,7 +239,7 @@ def unexplained(current: Roster, unfinished: int) -> Cause:
     alternatives: tuple[CauseKind, ...] = (CauseKind.LEADER_REJOINED,)
     if current.kind is not GroupKind.CLASSIC:
         # Nobody leads; what else raises an epoch (racks, a topology that is ready now) names no partition.
-        evidence += ", as far as the log tells"
+        evidence += ", as far as the log shows"
         alternatives = ()
     elif unfinished:
         evidence += f"; {unfinished} generations between ended without an assignment"

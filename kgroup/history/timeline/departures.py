@@ -40,19 +40,19 @@ _NEVER_EXPIRES_MS = 4_000
 _POSSIBLE = (CauseKind.LEAVE, CauseKind.SESSION_EXPIRED, CauseKind.REBALANCE_TIMEOUT)
 
 _REMEDY_LEAVE = (
-    "If it was no shutdown: max.poll.interval.ms above the time the longest batch takes, or fewer"
-    " max.poll.records; group.instance.id (static membership) for planned restarts."
+    "If this was not a shutdown: raise max.poll.interval.ms above the time the longest batch takes, or lower"
+    " max.poll.records. Use group.instance.id (static membership) for planned restarts."
 )
 _REMEDY_EXPIRED = (
-    "heartbeat.interval.ms at most a third of session.timeout.ms; look for a killed process, long pauses or a"
-    " broken network at that time; session.timeout.ms longer if it came back by itself."
+    "Keep heartbeat.interval.ms at a third of session.timeout.ms or less. Look for a killed process, long"
+    " pauses or a broken network at that time; raise session.timeout.ms if it came back by itself."
 )
 _REMEDY_STATIC_EXPIRED = (
-    "session.timeout.ms longer than a restart of a static member takes; if it was not restarted, look for a"
-    " killed process, or one that did not poll for max.poll.interval.ms and then sent no heartbeats."
+    "Make session.timeout.ms longer than a restart of a static member takes. If it was not restarted, look"
+    " for a killed process, or one that did not poll for max.poll.interval.ms and then sent no heartbeats."
 )
 _REMEDY_REBALANCE_TIMEOUT = (
-    "max.poll.interval.ms above the time a batch and on_partitions_revoked "
+    "Raise max.poll.interval.ms above the time a batch and on_partitions_revoked "
     "take: the member did not rejoin in time."
 )
 
@@ -117,7 +117,7 @@ def departure(
             return _gone(CauseKind.LEAVE, member, why, _REMEDY_LEAVE)
     if silence is None or at_ms is None:
         why = "it committed nothing since it got its partitions" if member.owned else "it owned no partitions"
-        return _unknown(member, f"gone; {why}, so that nothing tells how it went")
+        return _unknown(member, f"gone; {why}, so nothing shows how it left")
     if silence.log_offset < evidence.clock_from:
         return _unknown(member, "gone; its last commit was with another coordinator, whose clock may differ")
     quiet = quiet_of(member, silence, previous, current, tracks)

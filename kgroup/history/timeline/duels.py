@@ -24,8 +24,8 @@ _RESTART_MIN_MS = 1_000
 _AT_ONCE_MIN = 2
 _UNPROVEN_MIN = 8
 _REMEDY = (
-    "Give every process a group.instance.id of its own. Look for a copied configuration, a replica count"
-    " above 1, or an old process that was never stopped; the one that is fenced off logs FENCED_INSTANCE_ID."
+    "Give every process its own group.instance.id. Look for a copied configuration, a replica count"
+    " above 1, or an old process that was never stopped; the one that is fenced logs FENCED_INSTANCE_ID."
 )
 
 
@@ -39,7 +39,7 @@ def find_duels(takeovers: Sequence[Takeover]) -> Iterator[Pattern]:
             if len(run) >= _TAKEOVERS_MIN and (why := _proof(run)) is not None:
                 yield _duel(instance_id, run, why, Grade.INFERRED)
             elif len(run) >= _UNPROVEN_MIN and all(takeover.quiet_ms is None for takeover in run):
-                why = "two processes have its id, or one restarts again and again: no commits here tell"
+                why = "two processes have its id, or one keeps restarting: no commits here tell which"
                 yield _duel(instance_id, run, why, Grade.UNKNOWN)
 
 
@@ -68,7 +68,7 @@ def _proof(run: Sequence[Takeover]) -> str | None:
     at_once = [one for one in alive if one.quiet_ms is not None and one.quiet_ms < _RESTART_MIN_MS]
     if len(alive) >= _ALIVE_MIN and 2 * len(alive) >= len(run) and len(at_once) >= _AT_ONCE_MIN:
         return (
-            f"{len(alive)} times the member before committed in its rhythm until it was replaced,"
+            f"{len(alive)} times the previous member kept committing in its rhythm until it was replaced,"
             f" {len(at_once)} times less than {seconds_text(_RESTART_MIN_MS)} before"
         )
     return None

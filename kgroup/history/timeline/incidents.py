@@ -63,8 +63,9 @@ def topic_recreated(topic: str, before: UUID, now: UUID, partition: Partition, o
         grade=Grade.RECORDED,
         evidence=f"{topic} was deleted and made anew: its id is {topic_id_text(now)}, before"
         f" {topic_id_text(before)}; {partition}: {offsets}",
-        remedy="What the group had not read of the old topic is gone. An offset of the old topic says nothing"
-        " of the new one: the group begins at auto.offset.reset where it is out of range, else anywhere.",
+        remedy="What the group had not read of the old topic is gone. An offset of the old topic means"
+        " nothing in the new one: the group starts at auto.offset.reset if it is out of range, otherwise"
+        " anywhere.",
     )
 
 
@@ -122,8 +123,8 @@ def odd_commit(
             grade=Grade.RECORDED,
             member_ids=(owner.member_id,) if owner else (),
             evidence=f"committed backwards: {moved}",
-            remedy="If nobody seeked: a member committed after it had lost the partition, or committed"
-            " offsets of its own making.",
+            remedy="Unless someone called seek(): a member committed after it had lost the partition, or"
+            " committed offsets that it computed itself.",
         )
     if cut:
         return None  # there may have been members

@@ -21,7 +21,7 @@ _PAUSE_MAX_MS = 1_200_000
 _REMEDY = (
     "Let the autoscaler wait longer before it scales down, and scale by lag over minutes, not by CPU; never"
     " beyond the number of partitions. The consumer protocol or cooperative-sticky makes each round cheaper."
-    " A job that only looks at the topic needs a group id of its own."
+    " A job that only inspects the topic needs its own group id."
 )
 
 
@@ -116,8 +116,8 @@ def _pattern(run: Sequence[_Visit], span: Sequence[Generation]) -> Pattern:
         first_generation=span[1].roster.generation,
         last_generation=span[-1].roster.generation,
         member_ids=tuple(visit.member.member_id for visit in run),
-        evidence=f"{len(run)} members came and were gone again in {seconds_text(lasted_ms)}, after"
-        f" {seconds_text(lives[len(lives) // 2])} as a rule ({clients}{more}): {len(span) - 1} rebalances"
+        evidence=f"{len(run)} members came and left again in {seconds_text(lasted_ms)}, usually"
+        f" after {seconds_text(lives[len(lives) // 2])} ({clients}{more}): {len(span) - 1} rebalances"
         f" between {min(counts)} and {max(counts)} members",
         remedy=_REMEDY,
     )

@@ -123,7 +123,7 @@ def _flapping(generations: Run) -> Iterator[Pattern]:
         hits,
         member_ids=_ids_of(hits, comings),
         evidence=_listed([f"{_name(who)} joined {comings[who]} times" for who in most]),
-        remedy="Look at that process: does it crash, is it restarted, does it go over max.poll.interval.ms?",
+        remedy="Look at that process: does it crash, is it restarted, does it exceed max.poll.interval.ms?",
     )
 
 
@@ -231,8 +231,8 @@ def _never_commits(timeline: Timeline, tracks: dict[Partition, CommitTrack]) -> 
                 first_generation=roster.generation,
                 last_generation=roster.generation,
                 member_ids=(member.member_id,),
-                evidence=f"{member.client_id} owns {len(member.owned)} partitions for "
-                f"{seconds_text(since_ms)} and has"
+                evidence=f"{member.client_id} has owned {len(member.owned)} partitions for "
+                f"{seconds_text(since_ms)} and"
                 " committed none of them, while others commit",
                 remedy="Either nothing is produced to them, or this member is stuck or does not "
                 "commit: see lag-report.",

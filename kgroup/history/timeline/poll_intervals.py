@@ -29,8 +29,8 @@ _UNLIKELY = 0.01
 _COMES_BACK_MS = 600_000
 _BACKLOG_MIN = 10
 _REMEDY = (
-    "max.poll.interval.ms above the time the slowest batch takes, or fewer max.poll.records, or slow work in"
-    " a thread of its own while the consumer is paused and polls on."
+    "Raise max.poll.interval.ms above the time the slowest batch takes, lower max.poll.records, or do slow"
+    " work in a separate thread while the consumer is paused and keeps polling."
 )
 
 FirstCommits = Mapping[tuple[int, Partition], Committed]
@@ -119,7 +119,7 @@ def _support(
         return "it commits even when it has read nothing"
     if _records_went_on(one, generation, first_commits):
         stopped = "it committed once more after it had read its last, and " if one.stopped_reading else ""
-        return f"{stopped}records of {one.partition} came all the while, and waited for the next reader"
+        return f"{stopped}records of {one.partition} kept coming, and waited for the next reader"
     return "the same client came back under a new id" if comes_back else None
 
 
@@ -169,7 +169,7 @@ def _by_the_others(
         times = "another time" if known == 1 else f"{known} other times"
         return f"the same client came back under a new id, and did not poll {times}"
     if not one.may_have_left and prod(_chance_of_reaching(each) for each in same) < _UNLIKELY:
-        return f"the same client came back under a new id, and was silent for so long {len(same)} times"
+        return f"the same client came back under a new id, and was silent for that long {len(same)} times"
     return None
 
 

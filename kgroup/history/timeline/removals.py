@@ -55,7 +55,7 @@ def why_group_removed(
             *(() if young and partitions else (CauseKind.GROUP_EXPIRED,)),
             *((CauseKind.TOPIC_DELETED,) if one_topic and version < _KAFKA_4_VALUE else ()),
         ),
-        remedy="If its offsets are missed: offsets.retention.minutes longer than the group may stand still.",
+        remedy="If its offsets are missed: make offsets.retention.minutes longer than the group may be idle.",
     )
 
 

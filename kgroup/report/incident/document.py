@@ -72,7 +72,7 @@ def document(incident: Incident) -> Iterator[Block]:
     yield Paragraph(
         f"From {iso_time(incident.from_ms)} to {iso_time(incident.to_ms)}, read from"
         f" {', '.join(incident.sources) or 'a log'} by kgroup {incident.kgroup}. A number in brackets is a"
-        " claim; the records that it follows from are listed at the end, and kgroup report --check FILE PATH"
+        " claim; the records it follows from are listed at the end, and kgroup report --check FILE PATH"
         " derives each claim from them again."
     )
     yield Heading("In short", 2)
@@ -99,8 +99,8 @@ def document(incident: Incident) -> Iterator[Block]:
     if remedies := incident.of(ClaimKind.REMEDY):
         yield Heading("What would have helped", 2)
         yield Paragraph(
-            "The same comings and goings, played again under another setting; unread is time in"
-            " which nobody read a partition, summed over partitions."
+            "The same joins and departures, simulated with another setting; unread is how long"
+            " partitions went unread, summed over partitions."
         )
         yield _remedies(remedies, mark)
     yield Heading("What is not known, and why", 2)
@@ -132,14 +132,13 @@ def _in_short(incident: Incident, group: str, mark: _Mark) -> Iterator[str]:
         last = lags[-1]
         end = "unknown" if last is None else f"{last:,}"
         yield (
-            f"Its lag was {peak:,} at the most, at {_clock(times_ms[-number])}, and is {end} at the"
-            f" end. {mark(claim)}"
+            f"Its lag peaked at {peak:,} ({_clock(times_ms[-number])}) and is {end} at the end. {mark(claim)}"
         )
     for kind, verb in (("skipped", "never read"), ("doubled", "handed out twice")):
         ranges = [claim for claim in incident.of(ClaimKind.RANGE, group) if claim.question["kind"] == kind]
         if ranges:
             offsets = sum(claim.says["at_least"] for claim in ranges)
-            yield f"{offsets:,} offsets at least were {verb}. {mark(*ranges)}"
+            yield f"At least {offsets:,} offsets were {verb}. {mark(*ranges)}"
     findings = incident.of(ClaimKind.FINDING, group)
     if findings:
         kinds = list(dict.fromkeys(claim.says["finding"] for claim in findings))
@@ -281,7 +280,7 @@ def _deadline(claim: Claim, mark: _Mark) -> str:
             f"from {iso_time(says['low_ms'])} on, likely at {iso_time(says['likely_ms'])}, at the latest"
             f" {latest}"
         )
-    still = "; it stands still, as if it never read on" if says["stands_still"] else ""
+    still = "; it stands still, so this assumes it never reads again" if says["stands_still"] else ""
     return f"{claim.group}: {what}: {when}, first on {topic}-{partition}{still}. {mark(claim)}"
 
 
@@ -317,7 +316,7 @@ def _unknown(incident: Incident, mark: _Mark) -> Iterator[str]:
                 unsure.setdefault((claim.group, f"{cause['cause']} {who}".strip(), either), []).append(claim)
     for (group, what, either), claims in unsure.items():
         marks = mark(*claims) if len(claims) <= _PLACES_SHOWN else f"[{len(claims)} claims]"
-        yield f"{group}: why {what}: {either}. A log has no record of why a member goes. {marks}"
+        yield f"{group}: why {what}: {either}. A log does not record why a member leaves. {marks}"
     for claim in incident.of(ClaimKind.HISTORY):
         told = len(incident.of(ClaimKind.REBALANCE, claim.group))
         if told < claim.says["rebalances"]:
@@ -328,8 +327,8 @@ def _unknown(incident: Incident, mark: _Mark) -> Iterator[str]:
     for claim in incident.of(ClaimKind.LAG):
         if any(claim.says["unknown"]):
             yield (
-                f"{claim.group}: of some moments or partitions the lag is unknown: no commit yet, or no"
-                f" records that say where the log ended. {mark(claim)}"
+                f"{claim.group}: for some moments or partitions the lag is unknown: there was no commit yet,"
+                f" or no records show where the log ended. {mark(claim)}"
             )
     yield from incident.remarks
 
