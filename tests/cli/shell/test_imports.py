@@ -29,7 +29,6 @@ HEAVY = frozenset(
         "pyspark",
         "rich",
         "ssl",
-        "tabulate",
     }
 )
 SCAN = {"numpy", "pyarrow", "kafka.protocol.schemas"}
