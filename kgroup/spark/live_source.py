@@ -7,10 +7,12 @@ not the one any more that was read is begun anew (`positions.py`), and its row s
 """
 
 import json
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, ClassVar, Final, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, Self
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
@@ -36,6 +38,9 @@ from kgroup.spark.positions import (
 )
 from kgroup.spark.reduced_source import SCHEMA, freeze_compiler, packed_row
 from kgroup.spark.reductions import Reduction
+
+if TYPE_CHECKING:
+    from kgroup.scan.reductions.scan import Slice
 
 SOURCE: Final = "kgroup-live"
 _SECRET: Final = "secret"  # passwords are in it; by this name Spark's own spark.redaction.regex knows it
@@ -124,12 +129,11 @@ def source_options(topic: OffsetsTopic, reduction: Reduction[Any], offsets_max: 
     }
 
 
-class LiveReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Offsets of the stream are `Positions`."""
+class SpanReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """Offsets of the stream are `Positions`; subclasses say what a span of the log becomes."""
 
-    def __init__(self, topic: OffsetsTopic, reduction: Reduction[Any], offsets_max: int) -> None:
+    def __init__(self, topic: OffsetsTopic, offsets_max: int) -> None:
         self._topic = topic
-        self._reduction = reduction
         self._offsets_max = offsets_max
         self._last: Mapping[int, int] | None = None
 
@@ -188,7 +192,7 @@ class LiveReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return [InputPartition(task) for task in tasks_of(spans)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """Fetch and reduce the spans of a task. Raises SourceError if the cluster cannot be read."""
+        """Fetch the spans of a task. Raises SourceError if the cluster cannot be read."""
         from kgroup.scan.reductions.scan import Slice
 
         spans: Sequence[SpanToRead] = partition.value
@@ -198,15 +202,16 @@ class LiveReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             for span in spans:
                 segment, begin = copied[span.partition]
                 size = segment.stat().st_size
-                part = self._reduction.reduce(
-                    [Slice(path=segment, offsets_partition=span.partition, start=0, end=size)]
-                )
                 anew = span.anew
                 if begin > span.begin:
                     anew = f"offsets {span.begin} to {begin - 1} were removed before they were read"
-                row = packed_row(span.partition, begin, part)
-                yield row.append_column(ANEW, pa.array([anew], pa.string()))
+                whole = Slice(path=segment, offsets_partition=span.partition, start=0, end=size)
+                yield from self.of_span(replace(span, begin=begin, anew=anew), whole)
         freeze_compiler()
+
+    @abstractmethod
+    def of_span(self, span: SpanToRead, fetched: "Slice") -> Iterator[pa.RecordBatch]:
+        """The rows of a span, which is in a slice here. It begins where it could be read from."""
 
     def _now(self) -> TopicNow:
         leaderless: set[int] = set()
@@ -217,6 +222,19 @@ class LiveReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return TopicNow(
             cluster_id=cluster_id, topic_id=None if topic_id is None else str(topic_id), spans=spans
         )
+
+
+class LiveReader(SpanReader):
+    """Reduces each span to a row of LIVE_SCHEMA."""
+
+    def __init__(self, topic: OffsetsTopic, reduction: Reduction[Any], offsets_max: int) -> None:
+        super().__init__(topic, offsets_max)
+        self._reduction = reduction
+
+    def of_span(self, span: SpanToRead, fetched: "Slice") -> Iterator[pa.RecordBatch]:
+        """See SpanReader."""
+        row = packed_row(span.partition, span.begin, self._reduction.reduce([fetched]))
+        yield row.append_column(ANEW, pa.array([span.anew], pa.string()))
 
 
 def admitted(backlog: Spans, offsets_max: int | None, topic: OffsetsTopic) -> dict[int, int]:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from kgroup.net.admin.offsets_topic import LiveOffsetsTopic
+
 _PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
 
 
@@ -25,5 +27,21 @@ def register(spark: "SparkSession") -> None:
 
     storage = storage_of(spark)
     spark.conf.set(_PUSHDOWN, "true")
-    for source in (OffsetsSource, GroupsSource, LagSource, FindingsSource, TimelineSource):
+    offsets = OffsetsSource.streaming(live_topic)
+    for source in (offsets, GroupsSource, LagSource, FindingsSource, TimelineSource):
         spark.dataSource.register(source.of_session(storage))
+
+
+def live_topic(servers: str, config: str | None) -> "LiveOffsetsTopic":
+    """The offsets topic of a cluster, to be read by any process; `config` is a file of client properties.
+
+    Raises SourceError if that file cannot be read, InputError for properties that make no sense.
+    """
+    from pathlib import Path
+
+    from kgroup.net.admin.offsets_topic import LiveOffsetsTopic
+    from kgroup.net.connect.properties import ConnectionOptions
+
+    file = None if config is None else Path(config)
+    connection = ConnectionOptions(bootstrap_servers=servers, command_config=file)
+    return LiveOffsetsTopic(connection.self_contained())

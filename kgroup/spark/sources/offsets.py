@@ -16,7 +16,8 @@ from uuid import UUID
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql.datasource import InputPartition
+from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
+from pyspark.sql.types import StructType
 
 from kgroup.errors import SourceError
 from kgroup.protocol.topic_id import topic_id_text
@@ -25,7 +26,14 @@ from kgroup.spark.sources.filters import mask_of
 from kgroup.spark.sources.options import GivenOptions, OnDamage
 from kgroup.spark.sources.outcomes import Outcomes
 from kgroup.spark.sources.planning import FoundLogs, found_logs, late_enough, of_partitions, whole_segments
-from kgroup.spark.sources.tables import TIME, TableReader, TableSource, table
+from kgroup.spark.sources.stream import (
+    STREAM_OPTIONS,
+    Connect,
+    OffsetsStreamReader,
+    StreamOptions,
+    refuse_stream_options,
+)
+from kgroup.spark.sources.tables import TIME, TableReader, TableSource, arrow_schema, conditions_in, table
 from kgroup.spark.tasks import TASK_BYTES_MAX, Run, Task, pack, split_segments
 
 if TYPE_CHECKING:
@@ -80,10 +88,35 @@ class OffsetsSource(TableSource):
     NAME: ClassVar[str] = "kafka-offsets"
     TABLE: ClassVar[pa.Schema] = OFFSETS_TABLE
     OPTIONS: ClassVar[tuple[str, ...]] = ("damage", "since", "topic", "until")
+    CONNECTIONS: ClassVar[tuple[Connect, ...]] = ()
+    """How a stream finds its cluster, if it may; `streaming` sets it."""
+
+    @classmethod
+    def streaming(cls, connect: Connect) -> "type[OffsetsSource]":
+        """The source as a session registers it that may read live clusters, too."""
+        members = {"CONNECTIONS": (connect,), "__qualname__": f"streaming.{cls.__name__}"}
+        return type(cls.__name__, (cls,), members)
+
+    def options_known(self) -> tuple[str, ...]:
+        """Those of streams only where one is given: Spark does not say for what it asks the schema."""
+        given = {name.lower() for name in self.options}
+        is_stream = any(name.lower() in given for name in STREAM_OPTIONS)
+        return (*self.OPTIONS, *STREAM_OPTIONS) if is_stream else self.OPTIONS
 
     def table_reader(self, given: GivenOptions, schema: pa.Schema) -> "OffsetsReader":
         """See TableSource."""
+        refuse_stream_options(given)
         return OffsetsReader(OffsetsOptions.of(given), schema)
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802  Spark's name
+        """The rows that a live cluster's offsets topic gets. Raises InputError for a wrong option."""
+        (connect,) = self.CONNECTIONS  # as the session registers it
+        given = self.given()
+        stream = StreamOptions.of(given)
+        reader = OffsetsReader(OffsetsOptions.of_stream(given), arrow_schema(schema))
+        reader.conditions.extend(conditions_in(given, self.TABLE))
+        topic = connect(stream.servers, stream.config)
+        return OffsetsStreamReader(topic, reader, stream)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,6 +127,12 @@ class OffsetsOptions:
     damage: OnDamage
     task_bytes: int
     offsets_partitions: int | None
+
+    @classmethod
+    def of_stream(cls, given: GivenOptions) -> "OffsetsOptions":
+        """Those that are for streams, too."""
+        damage = given.choice("damage", OnDamage.FAIL)
+        return cls(paths=(), damage=damage, task_bytes=TASK_BYTES_MAX, offsets_partitions=0)
 
     @classmethod
     def of(cls, given: GivenOptions) -> "OffsetsOptions":
@@ -169,7 +208,7 @@ class OffsetsReader(TableReader):
         for run, behind in partition.runs():
             with fetched(run.slices, partition.likenesses) as slices:
                 outcomes = Outcomes(slices, partial(_each_fetched, behind, partition.likenesses))
-                yield from self._scanned(slices, outcomes)
+                yield from self.scanned(slices, outcomes)
 
     def _slices(self, found: FoundLogs, segments: Sequence["SegmentFile"]) -> "Iterator[Slice]":
         for number, segment in enumerate(segments):
@@ -178,17 +217,26 @@ class OffsetsReader(TableReader):
                 parts = late_enough(parts, self.conditions, is_last=number == len(segments) - 1)
             yield from parts
 
-    def _scanned(self, slices: Iterable["Slice"], outcomes: Outcomes) -> Iterator[pa.RecordBatch]:
+    def scanned(
+        self, slices: Iterable["Slice"], outcomes: Outcomes, since_offset: int = 0
+    ) -> Iterator[pa.RecordBatch]:
+        """The rows of slices, from an offset of their log on.
+
+        Raises SourceError for damage, unless it is to be skipped.
+        """
         from kgroup.scan.reductions.scan import scan
 
         asked = [*self.schema.names, *(each.column for each in self.conditions)]
-        columns = sorted({needed for name in asked for needed in _NEEDED.get(name, (name,))})
+        needed = {needed for name in asked for needed in _NEEDED.get(name, (name,))}
+        columns = sorted(needed | {"log_offset"} if since_offset else needed)
         for block in scan(slices, columns=columns, others=False):
             if block.damage and self._options.damage is OnDamage.FAIL:
                 damage = block.damage[0]
                 where = f"{damage.segment}: byte {damage.position}"
                 raise SourceError(f"{where}: {damage.why}; option damage=skip goes on behind it")
             rows = block.commits
+            if since_offset:
+                rows = rows.filter(pc.greater_equal(rows["log_offset"], pa.scalar(since_offset)))
             mask = mask_of(self.conditions, partial(_column, rows, outcomes))
             if mask is not None:
                 rows = rows.filter(mask)

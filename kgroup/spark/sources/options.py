@@ -43,6 +43,16 @@ class GivenOptions:
     def __contains__(self, name: str) -> bool:
         return name.lower() in self._options
 
+    @property
+    def source(self) -> str:
+        """The name of the source."""
+        return self._source
+
+    @property
+    def has_paths(self) -> bool:
+        """Whether `load` was given any."""
+        return any(name in self._options for name in _PATHS)
+
     def paths(self) -> tuple[str, ...]:
         """What `load(path)` gives as the option path, and `load([...])` as paths, in JSON."""
         paths: tuple[str, ...] = ()

@@ -78,9 +78,13 @@ class TableSource(DataSource):
     def given(self) -> GivenOptions:
         """The options, none of them unknown."""
         options: Mapping[str, str] = self.options
-        given = GivenOptions(self.NAME, options, (*COMMON_OPTIONS, *self.OPTIONS))
+        given = GivenOptions(self.NAME, options, (*COMMON_OPTIONS, *self.options_known()))
         given.check_schema_version()
         return given
+
+    def options_known(self) -> tuple[str, ...]:
+        """The options that it takes besides those that all take."""
+        return self.OPTIONS
 
     @abstractmethod
     def table_reader(self, given: GivenOptions, schema: pa.Schema) -> "TableReader":
