@@ -39,7 +39,7 @@ def check_scenario(scenario: Scenario) -> None:
         if not _TOPIC_NAME.fullmatch(topic.name) or topic.name.startswith("__"):
             raise InputError(f"topic '{topic.name}': not a name that Kafka allows for a topic of one's own")
         if topic.start_ms is not None and topic.start_ms >= scenario.duration_ms + scenario.settle_ms:
-            raise InputError(f"topic '{topic.name}': is created when all is over")
+            raise InputError(f"topic '{topic.name}': is created after the run is over")
     _require_distinct("topic", [topic.name for topic in scenario.topics])
     _require_distinct("member", [member.name for member in scenario.members])
     bounds = from_properties(scenario.properties).group

@@ -169,7 +169,7 @@ def test_everything_can_be_said():
         (SMALL.replace("t = 2", "t = { partitions = 2, start = 3 }"), "topics.t.start: should be"),
         (
             SMALL.replace("t = 2", 't = { partitions = 2, start = "20m" }'),
-            "topic 't': is created when all is over",
+            "topic 't': is created after the run is over",
         ),
         (
             "producers = 1" + SMALL.replace("t = 2", 't = { partitions = 2, start = "1s" }'),
