@@ -237,7 +237,7 @@ class TestSimulate:
         kgroup.simulate("c1-leaves-under-sticky", log_dir=tmp_path / "logs")
         replayed = kgroup.replay(kgroup.open_logs(tmp_path / "logs"), ["*"])
         assert len(replayed) == 1
-        with pytest.raises(InputError, match="something already"):
+        with pytest.raises(InputError, match="not empty"):
             kgroup.simulate("c1-leaves-under-sticky", log_dir=tmp_path / "logs")
 
     def test_whom_a_fault_starts_comes_only_then(self):

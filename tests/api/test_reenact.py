@@ -66,7 +66,7 @@ def test_the_same_plan_gives_the_same_log(tmp_path):
 
 def test_a_folder_that_is_in_use_is_refused(tmp_path):
     (tmp_path / "there").write_text("")
-    with pytest.raises(InputError, match=r"--keep .*there is something already"):
+    with pytest.raises(InputError, match=r"--keep .*not empty; name"):
         reenact_virtually(planned("3.9.1", "nightly-idle"), tmp_path)
 
 

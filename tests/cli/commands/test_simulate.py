@@ -252,7 +252,7 @@ class TestLogs:
         before = sorted(path.name for path in logs.iterdir())
         ended = kgroup("simulate", *QUICK, "--log-dir", str(logs))
         assert ended.status == 2
-        assert "there is something already" in ended.err
+        assert "not empty; name a new" in ended.err
         assert sorted(path.name for path in logs.iterdir()) == before
 
 
