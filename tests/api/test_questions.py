@@ -120,7 +120,7 @@ class TestWhatIf:
         assert compared["orders-app"].group_id == "orders-app"
 
     def test_one_that_was_named_is_refused(self, logs):
-        with pytest.raises(InputError, match="nobody gets partitions"):
+        with pytest.raises(InputError, match="its members get no partitions"):
             kgroup.what_if(kgroup.replay(logs, ["connect-workers", "orders-app"]), static=True)
 
     @pytest.mark.parametrize(

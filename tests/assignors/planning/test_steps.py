@@ -26,7 +26,7 @@ GROUP = plan({"t": 2, "u": 2}, a="t", b="t")
         ("leave c", "there is no member 'c'; there are a, b"),
         ("grow", "which topic"),
         ("grow t:3 u:3", "which topic"),
-        ("grow t", "'t' is no TOPIC:PARTITIONS"),
+        ("grow t", "'t' is not TOPIC:PARTITIONS"),
         ("grow t:1", "topic 't' has 2 partitions, and never loses any"),
         (f"grow t:{PARTITIONS_MAX + 1}", "more than 1000000 partitions"),
     ],
