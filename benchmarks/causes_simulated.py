@@ -66,7 +66,7 @@ class _KeptLogs(MemoryStorage):
 def judge_seed(seed: int) -> Iterator[Judged]:
     """Play a seed's world, replay its log, and judge what replay says of each group."""
     storage = _KeptLogs()
-    scenario = members_alone(draw_scenario(seed))
+    scenario = members_alone(seed)
     truth = Truth()
     run(scenario, seed, storage=storage, on_event=truth.tell, codec=False, until_settled=True)
     for timeline in _replayed(storage):
@@ -80,11 +80,12 @@ def judge_seed(seed: int) -> Iterator[Judged]:
             )
 
 
-def members_alone(scenario: Scenario) -> Scenario:
-    """The same world without what its truth does not tell: strangers, producers, narrowed subscriptions.
+def members_alone(seed: int) -> Scenario:
+    """The seed's world without what its truth does not tell: strangers, producers, changed subscriptions.
 
     Nor do its disks fail: its logs are kept for a reader.
     """
+    scenario = draw_scenario(seed, more=False)
     chaos = scenario.chaos
     if chaos is not None:
         chaos = replace(chaos, kinds=tuple(kind for kind in chaos.kinds if kind not in _LEFT_OUT))

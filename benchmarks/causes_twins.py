@@ -33,7 +33,6 @@ from kgroup.protocol.requests.coordinator import (
     LeavingMember,
     SyncGroup,
 )
-from kgroup.sim.swarm import draw_scenario
 from kgroup.sim.world.world import run
 
 _TIMED: Final = ("decide", "expire", "loaded", "unload")
@@ -133,7 +132,7 @@ def diaries_of(seed: int) -> list[Diary]:
     for name in (*_TIMED, *_OTHERS):
         setattr(Watched, name, watched(name))
     with patch.object(hosted_coordinator, "GroupCoordinator", Watched):
-        run(members_alone(draw_scenario(seed)), seed, codec=False, until_settled=True)
+        run(members_alone(seed), seed, codec=False, until_settled=True)
     return diaries
 
 

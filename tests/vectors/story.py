@@ -111,12 +111,16 @@ def is_true(story: Story, said: Said) -> bool | None:
     """Whether an event of the diary made what was said; None where it tells nothing of such members."""
     if said.cause.kind in _OF_MEMBERS and said.client_ids and not _is_driven(story, said):
         return None
+    start = _STARTS.get(said.cause.kind)
+    if start is not None and not any(story.of(said.group, start)):
+        return None
     return any(_near(event["t"], said.at_ms, _slow_ms(said)) for event in _makers(story, said))
 
 
 # The driver logs every step of its own members; of clients in other languages, and of those that Connect,
 # Streams and
 # raw requests bring, not how they end.
+_STARTS = {K.SHARE_STATE_READY: "start-share-consumers", K.TOPOLOGY_READY: "start-streams"}
 _OF_MEMBERS = (K.FIRST_JOIN, K.JOIN, K.LEAVE, K.SESSION_EXPIRED, K.STATIC_RESTART, K.SUBSCRIPTION_CHANGED)
 
 
@@ -169,6 +173,11 @@ def _makers(story: Story, said: Said) -> Iterator[dict[str, Any]]:
         case K.TOPIC_GREW:
             grown = (e for e in story.of(None, "admin", "partitions") if e["r"] == "ok")
             yield from (e for e in grown if e["action"][1] in said.cause.evidence)
+        case K.METADATA_CHANGED:
+            for action in ("partitions", "create-topic", "delete-topic"):
+                yield from story.of(None, "admin", action)
+        case K.SHARE_STATE_READY | K.TOPOLOGY_READY as kind:
+            yield from story.of(group, _STARTS[kind])
         case K.COOPERATIVE_FOLLOW_UP:
             yield from (e for e in story.of(group, "revoked") if e["partitions"] != "[]")
         case K.OFFSET_RESET:

@@ -233,12 +233,46 @@ def rejoined_after_a_move(previous: Roster, current: Roster) -> Cause | None:
     )
 
 
+def readiness(previous: Roster, current: Roster) -> Cause | None:
+    """The same members, and what their broker assigns has changed; None if the records do not say so.
+
+    A share group's partitions are assigned once their state is set up (KIP-932), a streams group's tasks
+    once its internal topics are there (KIP-1071). Both raise the epoch, and so does any other change of what
+    the metadata hash covers: from Kafka 4.1 on, of a group that had a hash before.
+    """
+    if previous.kind is not current.kind:
+        return None
+    if ready := current.share_state - previous.share_state:
+        topics = ", ".join(sorted({partition.topic for partition in ready}))
+        return Cause(
+            kind=CauseKind.SHARE_STATE_READY,
+            grade=Grade.RECORDED,
+            evidence=f"the share state of {topics} ({len(ready)} partitions) was set up, so that they can be"
+            " assigned",
+        )
+    if current.validated_topology > previous.validated_topology:
+        return Cause(
+            kind=CauseKind.TOPOLOGY_READY,
+            grade=Grade.RECORDED,
+            evidence=f"topology epoch {current.validated_topology} has all its topics, so that its tasks can"
+            " be assigned",
+        )
+    if previous.metadata_hash not in (0, current.metadata_hash):
+        return Cause(
+            kind=CauseKind.METADATA_CHANGED,
+            grade=Grade.RECORDED,
+            evidence="the metadata hash of the subscribed topics changed: one was created or deleted, or its"
+            " partitions or racks changed",
+        )
+    return None
+
+
 def unexplained(current: Roster, unfinished: int) -> Cause:
     """The same members with the same subscriptions, and yet a new generation."""
     evidence = "the members and what they subscribe to are the same as before"
     alternatives: tuple[CauseKind, ...] = (CauseKind.LEADER_REJOINED,)
     if current.kind is not GroupKind.CLASSIC:
-        # Nobody leads; what else raises an epoch (racks, a topology that is ready now) names no partition.
+        # Nobody leads, and before Kafka 4.1 no record has a hash of what brokers know.
         evidence += ", as far as the log shows"
         alternatives = ()
     elif unfinished:

@@ -117,7 +117,8 @@ def _with_moves(
         reasons += [cause for cause in follow_up if cause not in reasons]
     if not reasons:
         reasons.append(
-            causes.rejoined_after_a_move(previous, roster)
+            causes.readiness(previous, roster)
+            or causes.rejoined_after_a_move(previous, roster)
             or causes.unexplained(roster, generation.unfinished)
         )
     return reasons

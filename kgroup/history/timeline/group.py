@@ -21,6 +21,7 @@ from kgroup.history.timeline.removals import why_group_removed, why_offsets_remo
 from kgroup.history.timeline.rosters import (
     EPOCH_KEYS,
     TARGET_KEYS,
+    GroupEpoch,
     ModernGroup,
     classic_roster,
     modern_kind,
@@ -142,15 +143,10 @@ class GroupReplay:
             self._modern = ModernGroup(kind, self._topic_names, topic_ids=self._timeline.topic_ids)
         self._modern.apply(logged, entry)
         if isinstance(key, EPOCH_KEYS):
-            assert isinstance(
-                value,
-                values.ConsumerGroupMetadataValue
-                | values.ShareGroupMetadataValue
-                | values.StreamsGroupMetadataValue,
-            )
+            assert isinstance(value, GroupEpoch)
             if value.epoch != self._modern.epoch:
                 self._close_modern()
-                self._modern.epoch = value.epoch
+                self._modern.begin(value)
                 self._begin(self._modern.roster(logged))
         elif isinstance(key, TARGET_KEYS) and value is not None and self._timeline.generations:
             self._assign_modern(logged)

@@ -48,6 +48,9 @@ class CauseKind(StrEnum):
     LEADER_REJOINED = "leader-rejoined"
     PENDING_MEMBER = "pending-member"
     COORDINATOR_MOVED = "coordinator-moved"
+    METADATA_CHANGED = "metadata-changed"
+    TOPOLOGY_READY = "topology-ready"
+    SHARE_STATE_READY = "share-state-ready"
     PROTOCOL_MIGRATED = "protocol-migrated"
     OFFSET_RESET = "offset-reset"
     REWIND = "rewind"
@@ -105,7 +108,12 @@ class TimelineMember:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Roster:
-    """A group as the records of one generation leave it. `at_ms` is None where no time was logged."""
+    """A group as the records of one generation leave it. `at_ms` is None where no time was logged.
+
+    Of groups whose broker assigns: `metadata_hash` covers what brokers know of the subscribed topics (0: not
+    logged), `validated_topology` is the streams topology that was found complete (-1: none), and
+    `share_state` has the partitions whose state a share group's coordinator has set up.
+    """
 
     kind: GroupKind
     generation: int
@@ -117,6 +125,9 @@ class Roster:
     protocol: str | None = None
     leader: str | None = None
     members: tuple[TimelineMember, ...] = ()
+    metadata_hash: int = 0
+    validated_topology: int = -1
+    share_state: frozenset[Partition] = frozenset()
 
     def owner_of(self, partition: Partition) -> TimelineMember | None:
         """The member that was given the partition."""

@@ -16,6 +16,10 @@ from kgroup.protocol.subscription import decode_member
 from kgroup.protocol.topic_id import topic_id_text
 
 NO_EPOCH = -1
+GroupEpoch = (
+    values.ConsumerGroupMetadataValue | values.ShareGroupMetadataValue | values.StreamsGroupMetadataValue
+)
+"""What the record of an epoch may have."""
 V = TypeVar("V")
 
 _MODERN_KINDS: Mapping[type, GroupKind] = {
@@ -31,6 +35,7 @@ _MODERN_KINDS: Mapping[type, GroupKind] = {
     keys.ShareGroupTargetAssignmentMetadataKey: GroupKind.SHARE,
     keys.ShareGroupTargetAssignmentMemberKey: GroupKind.SHARE,
     keys.ShareGroupCurrentMemberAssignmentKey: GroupKind.SHARE,
+    keys.ShareGroupStatePartitionMetadataKey: GroupKind.SHARE,
     keys.StreamsGroupMetadataKey: GroupKind.STREAMS,
     keys.StreamsGroupMemberMetadataKey: GroupKind.STREAMS,
     keys.StreamsGroupTargetAssignmentMetadataKey: GroupKind.STREAMS,
@@ -136,7 +141,9 @@ class ModernGroup:
     kind: GroupKind
     topic_names: Mapping[UUID, str]
     epoch: int = NO_EPOCH
-    metadata_hash: int = 0
+    _metadata_hash: int = 0
+    _validated_topology: int = -1
+    _share_state: frozenset[Partition] = frozenset()
     _members: dict[str, values.Value] = field(default_factory=dict)
     _targets: dict[str, frozenset[Partition]] = field(default_factory=dict)
     _matched: dict[str, frozenset[str]] = field(default_factory=dict)
@@ -159,9 +166,21 @@ class ModernGroup:
                 else None
             )
             _set(self._matched, key.regular_expression, matched)
+        elif isinstance(value, values.ShareGroupStatePartitionMetadataValue):
+            self._share_state = frozenset(
+                Partition(topic.topic_name, partition)
+                for topic in value.initialized_topics
+                for partition in topic.partitions
+            )
         elif isinstance(key, keys.ConsumerGroupCurrentMemberAssignmentKey):
             self._note_revocation(logged, key.member_id, value)
             self._note_owned(logged, key.member_id, value)
+
+    def begin(self, value: GroupEpoch) -> None:
+        """An epoch, and what it begins with."""
+        self.epoch, self._metadata_hash = value.epoch, value.metadata_hash
+        if isinstance(value, values.StreamsGroupMetadataValue):
+            self._validated_topology = value.validated_topology_epoch
 
     def roster(self, logged: LoggedEntry) -> Roster:
         """The group with its members and their targets as they are now."""
@@ -174,7 +193,14 @@ class ModernGroup:
         )
         members = (self._member(member_id, value) for member_id, value in self._members.items())
         roster = _roster(logged, self.kind, self.epoch, members)
-        return replace(roster, protocol_type=self.kind.value, protocol=", ".join(assignors) or None)
+        return replace(
+            roster,
+            protocol_type=self.kind.value,
+            protocol=", ".join(assignors) or None,
+            metadata_hash=self._metadata_hash,
+            validated_topology=self._validated_topology,
+            share_state=self._share_state,
+        )
 
     def _member(self, member_id: str, value: values.Value) -> TimelineMember:
         owned = self._targets.get(member_id, frozenset())

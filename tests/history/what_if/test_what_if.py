@@ -165,7 +165,7 @@ def test_who_is_still_there_where_the_recorded_group_was_empty_is_rebalanced_by_
 
 OF_CONSUMERS = (GroupKind.CLASSIC, GroupKind.CONSUMER)
 REFUSED = (
-    r"no generation with members|nobody gets partitions|is a (share|streams) group"
+    r"no generation with members|its members get no partitions|is a (share|streams) group"
     r"|used the assignor '(home-made|stream)'"
 )
 
