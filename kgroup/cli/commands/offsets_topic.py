@@ -57,7 +57,7 @@ def offsets_topic(
 
     Every byte of the files is in exactly one row: a batch's header is divided evenly among its records,
     compressed records by their sizes. Rates are those at the end of the log, where nothing has been
-    compacted yet. docs/offsets-topic.md has the rules.
+    compacted yet. docs/offsets_topic.md has the rules.
     """
     from kgroup.api.offsets_topic import offsets_topic as tallied
     from kgroup.report.offsets_topic_rows import COLUMNS, By, filling_table
