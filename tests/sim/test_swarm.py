@@ -41,15 +41,18 @@ def test_a_seed_that_broke_a_promise_once_does_not_again(seed: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("swarm", "seed"),
+    ("swarm", "seed", "more"),
     [
-        pytest.param(Swarm.CONSUMER, 190, id="claims-less-than-it-may-take"),
-        pytest.param(Swarm.MIGRATION, 30, id="empty-then-classic"),
-        pytest.param(Swarm.MIGRATION, 2145, id="up-and-down-within-a-second"),
+        pytest.param(Swarm.CONSUMER, 190, False, id="claims-less-than-it-may-take"),
+        pytest.param(Swarm.MIGRATION, 30, False, id="empty-then-classic"),
+        pytest.param(Swarm.MIGRATION, 2145, False, id="up-and-down-within-a-second"),
+        pytest.param(Swarm.CONSUMER, 620818, True, id="searches-in-the-ms-of-a-lost-heartbeat"),
     ],
 )
-def test_a_seed_of_the_other_swarms_that_broke_a_promise_once_does_not_again(swarm: Swarm, seed: int) -> None:
-    assert run_seed(seed, swarm, more=False).violations == ()
+def test_a_seed_of_the_other_swarms_that_broke_a_promise_once_does_not_again(
+    swarm: Swarm, seed: int, more: bool
+) -> None:
+    assert run_seed(seed, swarm, more=more).violations == ()
 
 
 def test_the_swarm_knows_every_kind_of_trouble() -> None:

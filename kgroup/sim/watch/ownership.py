@@ -202,8 +202,9 @@ class Ownership:
             if silent_ms > self._interval_ms + _SLACK_MS:
                 self._say(KEEPS_ALIVE, f"sends no heartbeat for {silent_ms} ms")
                 self._beat_ms = now_ms
-        # Kafka's consumer leaves when it has a coordinator to tell.
-        knows_whom = not self._speaks_consumer or self._searched_ms <= self._beat_ms
+        # Kafka's consumer leaves when it has a coordinator to tell; one lost with a heartbeat's connection is
+        # searched for in the same ms.
+        knows_whom = not self._speaks_consumer or self._searched_ms < self._beat_ms
         if beats and knows_whom and not self._closes:
             late_ms = now_ms - max(self._polled_ms, restless_ms) - self._settings.max_poll_interval_ms
             if late_ms > _SLACK_MS:
