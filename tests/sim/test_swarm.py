@@ -47,6 +47,7 @@ def test_a_seed_that_broke_a_promise_once_does_not_again(seed: int) -> None:
         pytest.param(Swarm.MIGRATION, 30, False, id="empty-then-classic"),
         pytest.param(Swarm.MIGRATION, 2145, False, id="up-and-down-within-a-second"),
         pytest.param(Swarm.CONSUMER, 620818, True, id="searches-in-the-ms-of-a-lost-heartbeat"),
+        pytest.param(Swarm.CONSUMER, 621105, True, id="joins-before-its-leave-is-answered"),
     ],
 )
 def test_a_seed_of_the_other_swarms_that_broke_a_promise_once_does_not_again(

@@ -302,6 +302,7 @@ class Machine:
     def _unsubscribe(self) -> None:
         self._membership.give_up_all()
         self._unsubscribing = self._membership.leave("the consumer unsubscribed from all topics")
+        self._outbox.abandon(self._unsubscribing)  # it may join again before that is answered
         self._committer.drop_all()
         self._subscriptions.unsubscribe()
 

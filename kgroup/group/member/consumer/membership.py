@@ -259,7 +259,8 @@ class ConsumerMembership:
         if node is None or polled_ms is None or self._identity.state not in IN_GROUP:
             return
         if now_ms >= polled_ms + self._settings.max_poll_interval_ms:
-            self._heartbeats.send_leave(node, self._leaving_epoch(even_static=False))
+            leave = self._heartbeats.send_leave(node, self._leaving_epoch(even_static=False))
+            self._outbox.abandon(leave)  # the next poll may join before it is answered
             self._out(S.STALE)
 
     def leave(self, reason: str, *, even_static: bool = False) -> int | None:

@@ -17,7 +17,7 @@ from kgroup.protocol.requests.client import (
     Metadata,
     OffsetFetch,
 )
-from kgroup.protocol.requests.consumer_group import ConsumerGroupHeartbeat
+from kgroup.protocol.requests.consumer_group import ConsumerGroupHeartbeat, ConsumerGroupHeartbeatResponse
 from kgroup.protocol.requests.coordinator import OffsetCommit
 from tests.group.member.consumer.world import (
     INTERVAL_MS,
@@ -367,6 +367,31 @@ def test_unsubscribing_leaves_and_subscribing_joins_again() -> None:
     world.subscribe("returns")
     world.poll()
     assert (world.heartbeat.member_epoch, world.heartbeat.subscribed_topic_names) == (0, ("returns",))
+
+
+@pytest.mark.parametrize("way_out", ["unsubscribed", "did not poll"])
+@pytest.mark.parametrize(
+    "said", [answer(-1, keeps=True), refusal(E.UNKNOWN_MEMBER_ID)], ids=["left", "refused"]
+)
+def test_the_answer_to_a_leave_is_not_taken_for_that_to_the_join_behind_it(
+    way_out: str, said: ConsumerGroupHeartbeatResponse
+) -> None:
+    """Else each answer counts for the next heartbeat, and the last one is dropped, assignment and all."""
+    world = joined(0, max_poll_interval_ms=20_000)
+    if way_out == "unsubscribed":
+        world.do(Unsubscribe())
+        world.subscribe("orders")
+    else:
+        world.told(answer(2, keeps=True))
+        world.advance(20_000)
+    world.poll()
+    assert [each.member_epoch for each in world.heartbeats] == [-1, 0]
+    world.told(said)
+    assert world.heartbeat.member_epoch == 0
+    assert world.member.state is S.JOINING
+    world.told(answer(3, *orders(0, 1)))
+    world.poll()
+    assert set(world.member.positions) == set(orders(0, 1))
 
 
 @pytest.mark.parametrize(("instance_id", "epoch"), [(None, -1), ("shop", -2)])
