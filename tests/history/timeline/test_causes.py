@@ -240,6 +240,11 @@ def test_whoever_was_quiet_for_just_its_session_has_expired_and_a_moment_less_ha
     assert gone(10_000 + 2_000 + 3_333 + 1_501) is K.MEMBER_GONE
 
 
+def test_behind_a_gap_in_the_log_nobody_has_expired() -> None:
+    """The commits that a member made meanwhile may be what is missing."""
+    assert gone(10_000, cut=True) is K.MEMBER_GONE
+
+
 def test_a_rhythm_takes_four_commits_that_all_move_forward() -> None:
     assert gone(10_000, commits(0, 2_000, 4_000, 6_000)) is K.SESSION_EXPIRED
     assert gone(10_000, commits(0, 2_000, 4_000)) is K.MEMBER_GONE
