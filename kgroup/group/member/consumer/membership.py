@@ -198,8 +198,6 @@ class ConsumerMembership:
     def take(self, answer: MemberResponse, now_ms: int) -> None:
         """An epoch and perhaps an assignment, or why not."""
         assert isinstance(answer, ConsumerGroupHeartbeatResponse)
-        if self._heartbeats.request is None:
-            return  # to a heartbeat that said goodbye
         match reaction(member_errors.CONSUMER_HEARTBEAT, answer.error_code):
             case Reaction.PROCEED:
                 self._heartbeats.answered(answer.heartbeat_interval_ms)
@@ -218,8 +216,6 @@ class ConsumerMembership:
                 self._outbox.turn.error = MemberError("ConsumerGroupHeartbeat", answer.error_code, why)
 
     def _proceed(self, answer: ConsumerGroupHeartbeatResponse) -> None:
-        if answer.member_epoch < 0:
-            return
         self._identity.take_epoch(answer.member_epoch)
         if answer.assignment is None:
             return
