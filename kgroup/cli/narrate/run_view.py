@@ -15,7 +15,7 @@ from kgroup.report.table import printable
 from kgroup.report.timeline.state_lanes import WIDTH, Lane, Picture, draw_lanes
 from kgroup.sim.chronicle import LETTERS, Chronicle, Formed
 from kgroup.sim.scenario.scenario import Scenario
-from kgroup.sim.watch.result import CHECKERS, Run
+from kgroup.sim.watch.result import CHECKERS, Run, Violation
 
 GENERATION_TABLE: Final = (
     Column(name="generation", header="GEN", kind=Kind.INTEGER),
@@ -165,15 +165,17 @@ def print_measures(runs: Sequence[tuple[str, Run]], *, headers: bool) -> None:
 def violation_lines(run: Run) -> Iterator[str]:
     """What the checkers found, a line each."""
     for each in run.violations:
-        at_s = (each.at_ms - run.scenario.epoch_ms) / 1000
-        yield f"seed {run.seed}, {at_s:.3f}s: {each.checker} ({CHECKERS[each.checker]}): {each.what}"
+        yield f"{_when(run, each)}: {each.checker} ({CHECKERS[each.checker]}): {each.what}"
 
 
 def known_lines(run: Run) -> Iterator[str]:
     """What did not hold although everybody did as Kafka's own, a line each."""
     for each in run.known:
-        at_s = (each.at_ms - run.scenario.epoch_ms) / 1000
-        yield f"seed {run.seed}, {at_s:.3f}s: {each.what}: Kafka's own assignor gives it to both"
+        yield f"{_when(run, each)}: {each.what}: Kafka's own assignor gives it to both"
+
+
+def _when(run: Run, found: Violation) -> str:
+    return f"seed {run.seed}, {(found.at_ms - run.scenario.epoch_ms) / 1000:.3f}s"
 
 
 def print_seeds(counts: Row, *, headers: bool) -> None:

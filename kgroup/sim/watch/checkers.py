@@ -70,7 +70,7 @@ class Checkers:
         self._now_ms = now_ms
         self._started_ms = now_ms()
         self._owners: dict[str, dict[int, dict[TopicPartition, str]]] = {}
-        self._assigned_twice: dict[tuple[str, int], frozenset[TopicPartition]] = {}
+        self._assigned_twice: dict[str, dict[int, frozenset[TopicPartition]]] = {}
         self._generations: dict[str, int] = {}
         self._commits: dict[GroupPartition, list[tuple[int, int]]] = {}
         self._next_commit = 0
@@ -102,7 +102,7 @@ class Checkers:
             owner = owners.setdefault(partition, member)
             if owner != member:
                 what = f"{group}: {_name(partition)}: {owner} and {member} in generation {generation}"
-                if partition in self._assigned_twice.get((group, generation), ()):
+                if partition in self._assigned_twice.get(group, {}).get(generation, ()):
                     self.known.append(Violation(checker=ONE_OWNER, at_ms=self._now_ms(), what=what))
                 else:
                     self.broken(ONE_OWNER, what)
@@ -111,7 +111,7 @@ class Checkers:
 
     def assigned_twice(self, group: str, generation: int, partitions: frozenset[TopicPartition]) -> None:
         """The leader of a generation gives these to two members, as Kafka's would."""
-        self._assigned_twice[group, generation] = partitions
+        self._assigned_twice.setdefault(group, {})[generation] = partitions
 
     def group_event(self, event: GroupEvent) -> None:
         """A coordinator has stored something and says so."""
@@ -122,7 +122,7 @@ class Checkers:
                 self._stored(event.group_id, event.generation_id)
             case GroupDeleted():
                 self._generations.pop(event.group_id, None)
-                self._owners.pop(event.group_id, None)
+                self._forget_owners(event.group_id)
                 self.on_epochs_lost(event.group_id)
                 self._lost_ms[event.group_id] = self._now_ms()
             case _:
@@ -134,7 +134,12 @@ class Checkers:
         self.on_epochs_lost(group)
         if group in self._generations:
             self._generations[group] = min(self._generations[group], generation)
-            self._owners.pop(group, None)
+            self._forget_owners(group)
+
+    def _forget_owners(self, group: str) -> None:
+        """Its generations are numbered anew."""
+        self._owners.pop(group, None)
+        self._assigned_twice.pop(group, None)
 
     def has_lost(self, group: str) -> bool:
         """Whether the log has lost writes that members may still act on."""

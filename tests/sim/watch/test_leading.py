@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from kgroup.assignors.model import Topic
+from kgroup.group.coordinator.events import GroupDeleted
 from kgroup.group.member.classic.leading import group_members, make_assignment, subscription_of
 from kgroup.protocol.error_codes import ErrorCode
 from kgroup.protocol.requests.client import MetadataResponse, PartitionMetadata, TopicMetadata
@@ -103,3 +104,14 @@ def test_only_what_that_leader_gave_to_both_is_known(twice: TopicPartition, gene
     known = [(each.checker, each.what) for each in checkers.known]
     both = [(ONE_OWNER, "g: orders-2: c1#1 and c2#1 in generation 5")]
     assert (found, known) == (([], both) if (twice, generation) == (("orders", 2), 5) else (both, []))
+
+
+def test_a_group_that_begins_anew_has_no_excuse_from_before() -> None:
+    now_ms = [10**12]
+    checkers = Checkers(Measures(), lambda: now_ms[0])
+    checkers.assigned_twice("g", 5, frozenset({("orders", 2)}))
+    checkers.group_event(GroupDeleted(group_id="g"))
+    now_ms[0] += 10**6  # members may act on what is lost for a while
+    for member in ("c1#1", "c2#1"):
+        checkers.took_over("g", 5, member, [("orders", 2)])
+    assert (len(checkers.violations), checkers.known) == (1, [])
