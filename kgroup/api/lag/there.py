@@ -9,10 +9,9 @@ they are here, and stay until the driver fetches one range after the other, or l
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from json import loads
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from kgroup.api.lag.chunks import LagChunk
@@ -28,7 +27,7 @@ from kgroup.api.opened import OpenedLogs
 from kgroup.errors import SourceError
 from kgroup.lag.findings.census import large, remark_on, together
 from kgroup.lag.measures.log_ends import LogEnds
-from kgroup.log.files.log_dir import OFFSETS_TOPIC, LogDir, PartitionFolder
+from kgroup.log.files.log_dir import OFFSETS_TOPIC, LogDir
 from kgroup.log.topics.log_ends import LogDirEndsReader
 from kgroup.log.topics.log_ends_file import read_log_ends_file
 from kgroup.report.emit import Column, Kind, arrow_batches
@@ -272,21 +271,9 @@ def _data_logs(logs: OpenedLogs) -> tuple[LogDir, ...]:
     What stands here for segments on a storage has no records in it, and is not there for executors.
     """
     return tuple(
-        LogDir(
-            path=log_dir.path.absolute(),
-            partitions=tuple(
-                _absolute(folder)
-                for folder in log_dir.partitions
-                if logs.remote is None or folder.topic != OFFSETS_TOPIC
-            ),
-        )
+        log_dir.elsewhere(lambda folder: logs.remote is None or folder.topic != OFFSETS_TOPIC)
         for log_dir in logs.sources.log_dirs
     )
-
-
-def _absolute(folder: PartitionFolder) -> PartitionFolder:
-    segments = tuple(replace(one, path=str(Path(one.path).absolute())) for one in folder.segments)
-    return replace(folder, path=folder.path.absolute(), segments=segments)
 
 
 def _columns(batch: "pa.RecordBatch", nested: set[str]) -> Columns:

@@ -9,9 +9,8 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from zlib import crc32
 
@@ -20,7 +19,7 @@ from kgroup.api.lag_history.history import Extent, HistoryOptions, UnknownEnds, 
 from kgroup.api.lag_history.rows import AskedEnds, History, batches_of
 from kgroup.api.opened import OpenedLogs
 from kgroup.lag.status.history import WindowsOfTime
-from kgroup.log.files.log_dir import OFFSETS_TOPIC, LogDir, PartitionFolder
+from kgroup.log.files.log_dir import OFFSETS_TOPIC, LogDir
 from kgroup.log.topics.past_ends import PastEndsInLogs
 from kgroup.protocol.topic_partition import TopicPartition
 from kgroup.report.emit import Kind
@@ -239,18 +238,6 @@ def _all_unknown(notes: Iterable[Sequence[Any]]) -> UnknownEnds | None:
 def _logs_of_data(sources: "Sources") -> tuple[LogDir, ...]:
     """The folders of data topics, by paths that do not depend on a working folder."""
     return tuple(
-        LogDir(
-            path=log_dir.path.absolute(),
-            partitions=tuple(
-                _absolute(folder)
-                for folder in log_dir.partitions
-                if folder.topic != OFFSETS_TOPIC and folder.segments
-            ),
-        )
+        log_dir.elsewhere(lambda folder: folder.topic != OFFSETS_TOPIC and bool(folder.segments))
         for log_dir in sources.log_dirs
     )
-
-
-def _absolute(folder: PartitionFolder) -> PartitionFolder:
-    segments = tuple(replace(one, path=str(Path(one.path).absolute())) for one in folder.segments)
-    return replace(folder, path=folder.path.absolute(), segments=segments)

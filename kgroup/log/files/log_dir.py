@@ -2,8 +2,8 @@
 
 import re
 import stat
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -77,6 +77,11 @@ class PartitionFolder:
     swaps: tuple[str, ...] = ()
     no_files: tuple[tuple[str, str], ...] = ()
 
+    def absolute(self) -> "PartitionFolder":
+        """The same by paths that do not depend on a working folder."""
+        segments = tuple(replace(one, path=str(Path(one.path).absolute())) for one in self.segments)
+        return replace(self, path=self.path.absolute(), segments=segments)
+
     @property
     def topic_id(self) -> TopicId:
         """From `partition.metadata` (Kafka 2.8 on); raises SourceError if that is damaged."""
@@ -111,6 +116,13 @@ class LogDir:
         """From `meta.properties`; None where there is none, or a Kafka too old to write it."""
         properties = self.path / META_PROPERTIES
         return read_cluster_id(properties) if properties.is_file() else None
+
+    def elsewhere(self, keeps: Callable[[PartitionFolder], bool]) -> "LogDir":
+        """The same for a process in another working folder: absolute paths, and the folders that it needs."""
+        return LogDir(
+            path=self.path.absolute(),
+            partitions=tuple(folder.absolute() for folder in self.partitions if keeps(folder)),
+        )
 
     def high_watermarks(self) -> dict[TopicPartition, int]:
         """As last checkpointed: every 5 s and at a clean stop. Empty without a checkpoint."""
