@@ -12,6 +12,7 @@ from typing import Final, TypeVar
 from kgroup.errors import DecodeError
 from kgroup.protocol.payload import PREFIX_BYTES, Payload
 
+CONFIG_MISMATCH: Final = 1
 _LATEST_VERSION: Final = 2
 _CONNECTOR_TASK: Final = -1  # a task number that stands for the connector itself
 V = TypeVar("V")
@@ -29,6 +30,8 @@ class ConnectorAssignment:
 class ConnectAssignment:
     """The work a worker shall run, as of offset `config_offset` of the config topic; `delay` is ms.
 
+    `error` is `CONFIG_MISMATCH` where the leader has read less of that topic than another worker: there is
+    no work then, and all join again.
     Version 0 has no `revoked` and no `delay`. `assignment` is None only since version 1.
     """
 
@@ -65,10 +68,20 @@ _NO_ASSIGNMENT: Final = (
 )
 
 
+def decode_worker_state(data: bytes) -> ConnectWorkerState:
+    """A worker's subscription. Raises DecodeError."""
+    return _decode(_WORKER_STATE, data, connect_version(data))
+
+
+def decode_connect_assignment(data: bytes) -> ConnectAssignment:
+    """A worker's assignment. Raises DecodeError."""
+    return _decode(_ASSIGNMENT, data, connect_version(data))
+
+
 def worker_state_text(data: bytes) -> str:
     """A worker's subscription as `WorkerState{url='…', offset=…}`. Raises DecodeError."""
     version = connect_version(data)
-    state = _decode(_WORKER_STATE, data, version)
+    state = decode_worker_state(data)
     front = f"WorkerState{{url='{state.url}', offset={state.config_offset}"
     if version == 0:
         return front + "}"
@@ -81,8 +94,7 @@ def worker_state_text(data: bytes) -> str:
 
 def assignment_text(data: bytes) -> str:
     """A worker's assignment as `Assignment{error=0, leader='…', …}`. Raises DecodeError."""
-    version = connect_version(data)
-    return _assignment_text(_decode(_ASSIGNMENT, data, version), version)
+    return _assignment_text(decode_connect_assignment(data), connect_version(data))
 
 
 def connect_version(data: bytes) -> int:

@@ -66,9 +66,10 @@ class GroupLog:
         *members: MemberMetadata,
         protocol: str = "range",
         leader: str | None = None,
+        protocol_type: str = "consumer",
     ) -> None:
         value = GroupMetadataValue(
-            protocol_type="consumer",
+            protocol_type=protocol_type,
             generation=number,
             protocol=protocol if members else None,
             leader=leader or (members[0].member_id if members else None),

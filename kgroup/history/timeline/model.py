@@ -81,12 +81,20 @@ class Cause:
     remedy: str | None = None
 
 
+class ConnectWorker(NamedTuple):
+    """How far a Connect worker had read the config topic when it joined, and whether it was given no work
+    because the leader had read less than another worker (CONFIG_MISMATCH)."""
+
+    config_offset: int
+    refused: bool
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimelineMember:
     """A member at one generation. Timeouts are ms, None where the record has none.
 
     `subscribed` is None if it could not be read. `owned` is what it was given: in a group whose broker
-    assigns, the target. `protocols` are the assignors it asks for, where the log says.
+    assigns, the target. `worker` is None but in groups of Kafka Connect.
     """
 
     member_id: str
@@ -99,6 +107,7 @@ class TimelineMember:
     regex: str | None = None
     owned: frozenset[Partition] = frozenset()
     unreadable: str | None = None
+    worker: ConnectWorker | None = None
 
     @property
     def identity(self) -> tuple[str, str]:

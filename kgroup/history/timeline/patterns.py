@@ -8,6 +8,7 @@ from statistics import median
 from kgroup.durations import seconds_text
 from kgroup.history.groups.model import GroupKind
 from kgroup.history.timeline.commits import CommitTrack
+from kgroup.history.timeline.connect_workers import find_connect_behind
 from kgroup.history.timeline.model import CauseKind, Generation, Partition, Pattern, Timeline
 from kgroup.history.timeline.oscillation import find_oscillation
 
@@ -27,6 +28,8 @@ def find_patterns(timeline: Timeline, tracks: dict[Partition, CommitTrack]) -> t
     """All patterns of a timeline, in the order of their kind and time."""
     generations = timeline.generations
     return (
+        # First, as it says why there is a storm.
+        *find_connect_behind(generations),
         *_storms(generations),
         *_flapping(generations),
         *find_oscillation(generations),

@@ -5,9 +5,15 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 from uuid import UUID
 
+from kgroup.errors import DecodeError
 from kgroup.history.groups.model import GroupKind
 from kgroup.history.timeline.handovers import Handovers
-from kgroup.history.timeline.model import Partition, Roster, TimelineMember
+from kgroup.history.timeline.model import ConnectWorker, Partition, Roster, TimelineMember
+from kgroup.protocol.connect_protocol import (
+    CONFIG_MISMATCH,
+    decode_connect_assignment,
+    decode_worker_state,
+)
 from kgroup.protocol.records import keys, values
 from kgroup.protocol.records.consumer_group import TopicPartitions
 from kgroup.protocol.records.entries import LoggedEntry, OffsetsEntry
@@ -83,12 +89,11 @@ def modern_kind(key: keys.Key) -> GroupKind | None:
 
 def classic_roster(logged: LoggedEntry, value: values.GroupMetadataValue) -> Roster:
     """The group as a GroupMetadata record has it."""
-    is_consumer = value.protocol_type == "consumer"
     roster = _roster(
         logged,
         GroupKind.CLASSIC,
         value.generation,
-        (_classic_member(member, is_consumer) for member in value.members),
+        (_classic_member(member, value.protocol_type) for member in value.members),
     )
     return replace(roster, protocol_type=value.protocol_type, protocol=value.protocol, leader=value.leader)
 
@@ -108,11 +113,11 @@ def _roster(
     )
 
 
-def _classic_member(member: values.MemberMetadata, is_consumer: bool) -> TimelineMember:
+def _classic_member(member: values.MemberMetadata, protocol_type: str) -> TimelineMember:
     subscribed: frozenset[str] | None = None
     owned: frozenset[Partition] = frozenset()
     unreadable: str | None = None
-    if is_consumer:
+    if protocol_type == "consumer":
         blobs = decode_member(member.subscription, member.assignment)
         if blobs.subscription is not None:
             subscribed = frozenset(blobs.subscription.topics)
@@ -131,7 +136,18 @@ def _classic_member(member: values.MemberMetadata, is_consumer: bool) -> Timelin
         subscribed=subscribed,
         owned=owned,
         unreadable=unreadable,
+        worker=_connect_worker(member) if protocol_type == "connect" else None,
     )
+
+
+def _connect_worker(member: values.MemberMetadata) -> ConnectWorker | None:
+    """None where the leader gave it nothing, or where its bytes are not Connect's."""
+    try:
+        state = decode_worker_state(member.subscription)
+        assignment = decode_connect_assignment(member.assignment)
+    except DecodeError:
+        return None
+    return ConnectWorker(state.config_offset, assignment.error == CONFIG_MISMATCH)
 
 
 @dataclass(slots=True)

@@ -94,7 +94,7 @@ def cooperative_group_never_settles(world: World) -> None:
 
 
 def connect_config_never_read(world: World) -> None:
-    """The leader's config offset is behind: every assignment is a refusal, and at once tried anew."""
+    """The leader's config offset is behind: every assignment is a refusal, with the offset that it lacks."""
     world.topic("connect-configs", 1, 0)
     group = world.group("connect-cluster", "connect-configs", assignor="default", protocol_type="connect")
     for number in (1, 2):
@@ -108,7 +108,7 @@ def connect_config_never_read(world: World) -> None:
             + b"worker-1"
             + struct.pack(">h", len(url))
             + url
-            + struct.pack(">qi", 41, 0),
+            + struct.pack(">qi", 47, 0),
         )
     world.run(60)
     began = world.now_ms
