@@ -15,7 +15,7 @@ from kgroup.report.table import printable
 from kgroup.report.timeline.state_lanes import WIDTH, Lane, Picture, draw_lanes
 from kgroup.sim.chronicle import LETTERS, Chronicle, Formed
 from kgroup.sim.scenario.scenario import Scenario
-from kgroup.sim.watch.result import CHECKERS, Run, Violation
+from kgroup.sim.watch.result import CHECKERS, KNOWN, Run, Violation
 
 GENERATION_TABLE: Final = (
     Column(name="generation", header="GEN", kind=Kind.INTEGER),
@@ -171,7 +171,7 @@ def violation_lines(run: Run) -> Iterator[str]:
 def known_lines(run: Run) -> Iterator[str]:
     """What did not hold although everybody did as Kafka's own, a line each."""
     for each in run.known:
-        yield f"{_when(run, each)}: {each.what}: Kafka's own assignor gives it to both"
+        yield f"{_when(run, each)}: {each.what}: {KNOWN[each.checker]}"
 
 
 def _when(run: Run, found: Violation) -> str:

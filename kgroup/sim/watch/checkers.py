@@ -10,6 +10,7 @@
   owns anything by such a generation.
 - settles: within the time that the scenario leaves for it. New partitions of a topic count once the leader's
   metadata must have shown them: metadata.max.age and a minute for the rebalance after they came.
+  What Kafka's own coordinator leaves without a reader (`unheard`, `downgrades`) is kept apart here, too.
 - members-go-on: a member may fail where the scenario asks for what cannot be, and where Kafka's own assignor
   throws (a leader whose metadata is older than what members claim: `kgroup.assignors` keeps that, too).
 - no-skip: records are handed out, and commits acknowledged, no further than the group has processed.
@@ -257,9 +258,13 @@ class Checkers:
         if error.error_code not in _OF_THE_SCENARIO and error.api != ASSIGNOR:
             self.broken(MEMBERS_GO_ON, f"{member}: {error}")
 
-    def unsettled(self, why: str, *, of_consumer: bool) -> None:
-        """The time to settle is over, for a group of this kind."""
-        self.broken(RECONCILES if of_consumer else SETTLES, why)
+    def unsettled(self, why: str, *, of_consumer: bool, is_known: bool) -> None:
+        """The time to settle is over, for a group of this kind; `is_known`: Kafka's would be as it is."""
+        checker = RECONCILES if of_consumer else SETTLES
+        if is_known:
+            self.known.append(Violation(checker=checker, at_ms=self._now_ms(), what=why))
+        else:
+            self.broken(checker, why)
 
 
 def _name(partition: TopicPartition) -> str:

@@ -69,6 +69,14 @@ CHECKERS: Final = {
     KEEPS_ALIVE: "members heartbeat, poll and commit in time, and leave when they close",
 }
 
+KNOWN: Final = {
+    ONE_OWNER: "Kafka's own assignor gives it to both",
+    RECONCILES: "its owner joined by a heartbeat that came twice, the second answer gave it, and Kafka's "
+    "coordinator gives it once",
+    SETTLES: "a downgrade began a rebalance that went with its coordinator, and Kafka's next one begins none",
+}
+"""Why a promise may not hold although everybody does as Kafka's own."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tally:
@@ -100,7 +108,7 @@ class Run:
     """One play of a scenario.
 
     `settled_ms`: how long after the last fault it took to settle; None: never. `known`: promises that did not
-    hold although everybody did as Kafka's own: `docs/assign.md` tells of an assignor's answer that is wrong.
+    hold although everybody did as Kafka's own; KNOWN says how.
     """
 
     scenario: Scenario

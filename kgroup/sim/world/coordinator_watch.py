@@ -26,6 +26,7 @@ from kgroup.sim.watch.agreement import LogAgrees
 from kgroup.sim.watch.answers import AnswersFit, NobodyForgotten
 from kgroup.sim.watch.checkers import Checkers
 from kgroup.sim.watch.coordinators import SLACK_MS, CoordinatorChecker, Scene, Ticket
+from kgroup.sim.watch.downgrades import Downgrades
 from kgroup.sim.watch.log_model import LogModel
 from kgroup.sim.watch.offsets import OffsetRegisters, Write
 from kgroup.sim.watch.reconciliation import ConsumerSessions
@@ -94,6 +95,7 @@ class CoordinatorWatch:
         self._world_ms = world_ms
         self.registers = OffsetRegisters(checkers.broken)
         self.transactions = TransactionsEnd(checkers.broken)
+        self.downgrades = Downgrades()
         self.models: dict[int, LogModel] = {}
         self._watched: dict[int, _Watched] = {}
         self._restless_ms: dict[int, int] = {}
@@ -234,6 +236,8 @@ class CoordinatorWatch:
             ticket.was_leader = group.leader_id == getattr(body, "member_id", None)
             ticket.pending = frozenset(group.pending_joins)
         ticket.of_consumer = scene.consumer_group(group_id) is not None
+        if isinstance(body, JoinGroup):
+            self.downgrades.joins(hosted, group_id)
         if isinstance(body, JoinGroup | SyncGroup) and body.member_id:
             self._supersede(scene, body)
         scene.tickets[request.id] = ticket
@@ -275,6 +279,7 @@ class CoordinatorWatch:
 
     def heard(self, hosted: HostedCoordinator, event: GroupEvent) -> None:
         """A coordinator says what it did."""
+        self.downgrades.heard(hosted, event)
         node = self._nodes(hosted.node_id)
         watched = self._watched.get(hosted.partition.index)
         if watched is None or watched.scene.hosted is not hosted or node is None:

@@ -6,7 +6,7 @@ from typing import Final
 
 from kgroup.broker.direct import DirectAnswer
 from kgroup.group.member.step import Send
-from kgroup.protocol.requests.client import MemberResponse
+from kgroup.protocol.requests.client import MemberRequest, MemberResponse
 from kgroup.sim.watch.trace import RequestFailed, RequestSent, ResponseReceived, TraceEvent
 from kgroup.sim.world.exchange import Connection, Exchange, begin_exchange, connect, read_answer
 from kgroup.sim.world.network import Network
@@ -21,7 +21,8 @@ class Connections:
     """The client's end, as in `net/member/client.py`.
 
     A request that gets no answer in time ends its connection, and with it everything that waits there.
-    `on_answer` and `on_failure` are called with ids of requests, while their process is the same and free.
+    `on_answer` and `on_failure` are called with ids of requests, while their process is the same and free;
+    `on_second_answer` with a request that came twice, for the answer that nobody waits for.
     """
 
     def __init__(
@@ -35,6 +36,7 @@ class Connections:
         codec: bool,
         on_answer: Callable[[int, MemberResponse], None],
         on_failure: Callable[[Iterable[int], str], None],
+        on_second_answer: Callable[[MemberRequest, MemberResponse], None],
         tell: Callable[[TraceEvent], None] | None,
     ) -> None:
         self._process = process
@@ -47,6 +49,7 @@ class Connections:
         self._codec = codec
         self._on_answer = on_answer
         self._on_failure = on_failure
+        self._on_second_answer = on_second_answer
         self._tell = tell
         self._open: dict[int, Connection] = {}
         self._timer_ms: int | None = None
@@ -107,9 +110,12 @@ class Connections:
     def _take(
         self, connection: Connection, exchange: Exchange, answer: DirectAnswer | MemberResponse | bytes
     ) -> None:
-        if not connection.is_open or connection.waiting.pop(exchange.request_id, None) is None:
+        if not connection.is_open:
             return
         body = read_answer(exchange, answer)
+        if connection.waiting.pop(exchange.request_id, None) is None:
+            self._on_second_answer(exchange.body, body)
+            return
         if self._tell is not None:
             self._tell(
                 ResponseReceived(

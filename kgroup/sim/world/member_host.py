@@ -28,7 +28,7 @@ from kgroup.group.member.step import (
     SubscribePattern,
     Unsubscribe,
 )
-from kgroup.protocol.requests.client import FetchResponse, MemberResponse, Node
+from kgroup.protocol.requests.client import FetchResponse, MemberRequest, MemberResponse, Node
 from kgroup.protocol.requests.consumer_group import ConsumerGroupHeartbeatResponse
 from kgroup.protocol.requests.coordinator import HeartbeatResponse, OffsetCommitResponse, SyncGroup
 from kgroup.protocol.topic_partition import TopicPartition
@@ -40,6 +40,7 @@ from kgroup.sim.watch.ownership import Ownership
 from kgroup.sim.watch.reconciliation import Holder
 from kgroup.sim.watch.resets import Resets
 from kgroup.sim.watch.result import REPLICATED, SUBSCRIBED
+from kgroup.sim.watch.unheard import Unheard
 from kgroup.sim.world.member_connections import Connections
 from kgroup.sim.world.member_trace import MemberTrace
 from kgroup.sim.world.node_host import NodeHost
@@ -107,6 +108,7 @@ class MemberHost(Process):
             codec=codec,
             on_answer=self._answered,
             on_failure=self._failed,
+            on_second_answer=self._answered_again,
             tell=around.tell,
         )
         self._timer_ms: int | None = None
@@ -131,6 +133,7 @@ class MemberHost(Process):
         settings = self._settings()
         self.machine = new_member(settings, self._bootstrap, self._random.random)
         self._leading = Leading()
+        self.unheard = Unheard()
         self._resets = None
         if settings.auto_offset_reset is OffsetReset.LATEST:
             self._resets = Resets(self.spec.group, self.name, self._checkers)
@@ -480,6 +483,7 @@ class MemberHost(Process):
     def _answered(self, request_id: int, body: MemberResponse) -> None:
         self._measures.answer(body)
         self._leading.heard(body)
+        self.unheard.heard(body)
         self.ownership.over(request_id)
         if self._resets is not None:
             self._resets.heard(body)
@@ -489,6 +493,9 @@ class MemberHost(Process):
         is_quiet = isinstance(body, _QUIET)
         if not is_quiet or self.machine.wants_poll(self.now_ms()):
             self._poll()
+
+    def _answered_again(self, asked: MemberRequest, body: MemberResponse) -> None:
+        self.unheard.answered_again(asked, body)
 
     def _failed(self, request_ids: Iterable[int], why: str) -> None:
         for request_id in request_ids:

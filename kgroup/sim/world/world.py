@@ -1,6 +1,7 @@
 """Runs a scenario: production's nodes and members on one virtual clock, watched by the checkers."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import partial
 from random import Random
 from typing import Final
@@ -14,6 +15,7 @@ from kgroup.errors import InputError
 from kgroup.group.coordinator.classic.states import GroupState
 from kgroup.group.coordinator.consumer.group import ConsumerGroup
 from kgroup.protocol.requests.client import Node
+from kgroup.protocol.topic_partition import TopicPartition
 from kgroup.sim.scenario.scenario import FaultKind, Scenario, SimTopic
 from kgroup.sim.watch.checkers import Checkers
 from kgroup.sim.watch.coordinators import LOOK_EVERY_MS
@@ -45,6 +47,15 @@ _TO_SHARE_OUT_MS: Final = 60_000
 """The time a new partition may wait for a reader after it is seen."""
 
 Tell = Callable[[TraceEvent], None]
+
+
+@dataclass(frozen=True, slots=True)
+class _Unsettled:
+    """Why a group has not settled; `is_known`: Kafka's own would not either."""
+
+    group: str
+    why: str
+    is_known: bool = False
 
 
 def run(
@@ -200,10 +211,11 @@ class World:
         self._run(healed_ms)
         self.faults.end_all()
         settled_ms = self._settle(healed_ms, until_settled)
-        why = self._unsettled(with_new=False)
-        if why is not None:
-            group = why.partition(":")[0]
-            self.checkers.unsettled(why, of_consumer=self._consumer_group(group) is not None)
+        reason = self._unsettled(with_new=False)
+        if reason is not None:
+            of_consumer = self._consumer_group(reason.group) is not None
+            what = f"{reason.group}: {reason.why}"
+            self.checkers.unsettled(what, of_consumer=of_consumer, is_known=reason.is_known)
             settled_ms = None
         self.cluster.flush()
         self.cluster.watch.verify_logs(self.schedule.now_ms)
@@ -267,30 +279,39 @@ class World:
                     self._tell(Settled(at_ms=self.schedule.now_ms))
         return settled_ms
 
-    def _unsettled(self, *, with_new: bool) -> str | None:
-        """Why things have not settled; `with_new`: also for partitions that came just now."""
+    def _unsettled(self, *, with_new: bool) -> _Unsettled | None:
+        """Why things have not settled: the first reason that Kafka does not have, or else the first.
+
+        `with_new`: also for partitions that came just now.
+        """
+        known: _Unsettled | None = None
         for group in self.groups:
             members = [
                 member for member in self.members.values() if member.spec.group == group and member.is_there
             ]
-            why = self._group_unsettled(group, members, with_new) if members else None
-            if why is not None:
-                return f"{group}: {why}"
-        return None
+            for reason in self._reasons(group, members, with_new) if members else ():
+                if not reason.is_known:
+                    return reason
+                known = known or reason
+        return known
 
-    def _group_unsettled(self, group: str, members: list[MemberHost], with_new: bool) -> str | None:
+    def _reasons(self, group: str, members: list[MemberHost], with_new: bool) -> Iterator[_Unsettled]:
+        """Why a group has not settled."""
         node = self.cluster.coordinator_of(group)
         if node is None:
-            return "it has no coordinator"
+            yield _Unsettled(group, "it has no coordinator")
+            return
         hosted = self.cluster.cluster.coordinator(group, node.node.node_id, self.schedule.now_ms)
         if not isinstance(hosted, HostedCoordinator):
-            return f"its coordinator says {hosted.name}"
+            yield _Unsettled(group, f"its coordinator says {hosted.name}")
+            return
         of_consumer = hosted.coordinator.consumer.watched(group)
         described = (
             hosted.coordinator.describe(group).group_state if of_consumer is None else of_consumer.state
         )
         if described != GroupState.STABLE.value:
-            return f"it is {described}"
+            yield _Unsettled(group, f"it is {described}")
+            return
         readers: dict[tuple[str, int], list[str]] = {}
         for member in members:
             for partition, is_ready in member.reads.items():
@@ -304,5 +325,26 @@ class World:
                 since_ms = self.cluster.new_since_ms.get(partition, -seen_after_ms)
                 is_new = self.schedule.now_ms < since_ms + seen_after_ms
                 if len(names) != 1 and (names or with_new or not is_new):
-                    return f"{topic}-{partition[1]} is read by {' and '.join(names) or 'nobody'}"
-        return None
+                    why = f"{topic}-{partition[1]} is read by {' and '.join(names) or 'nobody'}"
+                    is_known = not names and self._is_kafkas(group, hosted, members, partition)
+                    yield _Unsettled(group, why, is_known=is_known)
+
+    def _is_kafkas(
+        self, group: str, hosted: HostedCoordinator, members: list[MemberHost], partition: TopicPartition
+    ) -> bool:
+        """Whether Kafka's coordinator and members, too, would leave this partition without a reader."""
+        classic = hosted.coordinator.classic.watched(group)
+        if classic is not None:
+            ids = [member.machine.member_id for member in members if member.machine is not None]
+            return self.cluster.watch.downgrades.explain(hosted, classic, partition, ids)
+        of_consumer = hosted.coordinator.consumer.watched(group)
+        if of_consumer is None:
+            return False
+        topic, number = partition
+        topic_id = self.cluster.cluster.topics[topic].spec.topic_id
+        for member in members:
+            holder = member.holder
+            owner = None if holder is None else of_consumer.members.get(holder.member_id)
+            if owner is not None and number in owner.assigned.get(topic_id, ()):
+                return member.unheard.explains(owner)
+        return False

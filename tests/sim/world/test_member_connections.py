@@ -45,6 +45,7 @@ class AskingMember:
             codec=False,
             on_answer=lambda request_id, body: None,
             on_failure=self._failed,
+            on_second_answer=lambda asked, body: None,
             tell=None,
         )
 

@@ -5,6 +5,7 @@ of them goes. Behaves as GroupMetadataManager of Kafka 4.3.1.
 """
 
 from collections.abc import Iterable, Mapping
+from typing import Final
 from uuid import UUID
 
 from kgroup.errors import DecodeError
@@ -36,6 +37,8 @@ from kgroup.protocol.subscription import (
 )
 
 E = ErrorCode
+LAST_ONE_GONE: Final = "the group's last member of the consumer protocol is gone"
+"""Why a group that has become classic rebalances."""
 
 
 class Migration:
@@ -168,7 +171,7 @@ class Migration:
         assignments = {member_id: member.assignment for member_id, member in classic.members.items()}
         plan.entries.append(classic.record(assignments))
         group_id = group.group_id
-        why = "the group's last member of the consumer protocol is gone" if rebalances else None
+        why = LAST_ONE_GONE if rebalances else None
         plan.afterwards.append(lambda live: self._classic.adopt(group_id, classic, why))
 
     def _classic_group_of(

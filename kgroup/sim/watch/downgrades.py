@@ -1,0 +1,73 @@
+"""Rebalances that a change back to the classic protocol began and that went with their coordinator."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from kgroup.broker.hosted_coordinator import HostedCoordinator
+from kgroup.group.coordinator.classic.group import ClassicGroup
+from kgroup.group.coordinator.classic.states import GroupState
+from kgroup.group.coordinator.consumer.migration import LAST_ONE_GONE
+from kgroup.group.coordinator.events import (
+    GenerationFormed,
+    GroupDeleted,
+    GroupEvent,
+    GroupStable,
+    RebalanceStarted,
+)
+from kgroup.protocol.subscription import assigned_partitions
+from kgroup.protocol.topic_partition import TopicPartition
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Begun:
+    """A downgrade's rebalance: the coordinator that began it, and the generation that the log has."""
+
+    hosted: HostedCoordinator
+    generation: int
+
+
+class Downgrades:
+    """Of every group: the rebalance that its downgrade began, while nothing has ended it or begun another.
+
+    Kafka writes the classic group as it is Stable, each member with its old share, and begins the rebalance
+    afterwards, which no record tells of. A coordinator that loads the group then (`ClassicGroup` in
+    `GroupMetadataManager.onLoaded` of 4.3.1) begins none, unless the group is too large. So nobody has what
+    the last members of the consumer protocol had, until a member comes, goes, or joins again.
+    """
+
+    def __init__(self) -> None:
+        self._begun: dict[str, _Begun] = {}
+
+    def heard(self, hosted: HostedCoordinator, event: GroupEvent) -> None:
+        """A coordinator says what it did."""
+        group_id, begun = event.group_id, self._begun.get(event.group_id)
+        if isinstance(event, RebalanceStarted) and event.why == LAST_ONE_GONE:
+            self._begun[group_id] = _Begun(hosted=hosted, generation=event.generation_id)
+        elif begun is not None:
+            is_over = isinstance(event, GenerationFormed | GroupStable | GroupDeleted)
+            if is_over or hosted is not begun.hosted:
+                del self._begun[group_id]
+
+    def joins(self, hosted: HostedCoordinator, group_id: str) -> None:
+        """A member joins at this coordinator: it is for that one now to begin a rebalance."""
+        begun = self._begun.get(group_id)
+        if begun is not None and hosted is not begun.hosted:
+            del self._begun[group_id]
+
+    def explain(
+        self,
+        hosted: HostedCoordinator,
+        group: ClassicGroup,
+        partition: TopicPartition,
+        members: Collection[str],
+    ) -> bool:
+        """Whether this partition of a group has no reader for that reason; `members` ought to be in it."""
+        begun = self._begun.get(group.group_id)
+        return (
+            begun is not None
+            and hosted is not begun.hosted
+            and group.state is GroupState.STABLE
+            and group.generation_id == begun.generation
+            and group.members.keys() == set(members)
+            and all(partition not in assigned_partitions(each.assignment) for each in group.members.values())
+        )

@@ -1,0 +1,266 @@
+"""Two ways in which Kafka's own coordinator leaves a partition without a reader, told from every bug."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from kgroup.group.coordinator.classic.group import ClassicGroup, Member
+from kgroup.group.coordinator.classic.states import GroupState
+from kgroup.group.coordinator.consumer.member import ConsumerMember
+from kgroup.group.coordinator.consumer.migration import LAST_ONE_GONE, Migration
+from kgroup.group.coordinator.events import (
+    GenerationFormed,
+    GroupDeleted,
+    GroupEvent,
+    GroupStable,
+    MemberAdded,
+    MemberRemoved,
+    RebalanceStarted,
+)
+from kgroup.group.member.consumer.membership import ConsumerMembership
+from kgroup.protocol.error_codes import ErrorCode
+from kgroup.protocol.requests.consumer_group import (
+    AssignedTopic,
+    ConsumerAssignment,
+    ConsumerGroupHeartbeat,
+    ConsumerGroupHeartbeatResponse,
+)
+from kgroup.protocol.subscription import Assignment, NamedTopicPartitions, encode_assignment
+from kgroup.sim.swarm import Swarm, run_seed
+from kgroup.sim.watch.downgrades import Downgrades
+from kgroup.sim.watch.result import KNOWN, RECONCILES, SETTLES, Violation
+from kgroup.sim.watch.unheard import Unheard
+
+TWICE = (621892, Swarm.CONSUMER)
+"""A first heartbeat is delivered twice, and only the second answer gives the member orders-8."""
+DOWN = (640841, Swarm.MIGRATION)
+"""The coordinator moves 1.5 s after the last member of the consumer protocol was put out."""
+
+
+def found(violations: tuple[Violation, ...]) -> list[tuple[str, str]]:
+    return [(each.checker, each.what) for each in violations]
+
+
+@pytest.mark.parametrize(
+    ("seed", "checker", "what"),
+    [
+        pytest.param(TWICE, RECONCILES, "g: orders-8 is read by nobody", id="delivered-twice"),
+        pytest.param(DOWN, SETTLES, "g: orders-4 is read by nobody", id="downgraded-and-moved"),
+    ],
+)
+def test_what_kafka_does_too_is_known(seed: tuple[int, Swarm], checker: str, what: str) -> None:
+    run = run_seed(*seed)
+    assert (found(run.violations), found(run.known)) == ([], [(checker, what)])
+    assert run.settled_ms is None
+    assert checker in KNOWN
+
+
+def test_a_member_that_drops_what_it_is_given_has_no_excuse(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On the same seed: nobody takes partition 7, whichever answer gives it."""
+    rule = ConsumerMembership._proceed
+
+    def proceed(self: ConsumerMembership, answer: ConsumerGroupHeartbeatResponse) -> None:
+        given = answer.assignment.topic_partitions if answer.assignment is not None else []
+        less = [
+            replace(each, partitions=[number for number in each.partitions if number != 7]) for each in given
+        ]
+        taken = None if answer.assignment is None else ConsumerAssignment(topic_partitions=less)
+        rule(self, replace(answer, assignment=taken))
+
+    monkeypatch.setattr(ConsumerMembership, "_proceed", proceed)
+    run = run_seed(*TWICE)
+    assert (RECONCILES, "g: orders-7 is read by nobody") in found(run.violations)
+
+
+def test_a_downgrade_that_begins_no_rebalance_has_no_excuse(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On the same seed: the coordinator moves all the same, and there was nothing to lose by it."""
+    rule = Migration.downgrade
+
+    def downgrade(
+        self: Migration, group: Any, leaving: Any, joining: Any, rebalances: bool, plan: Any
+    ) -> None:
+        rule(self, group, leaving, joining, False, plan)
+
+    monkeypatch.setattr(Migration, "downgrade", downgrade)
+    run = run_seed(*DOWN)
+    assert (SETTLES, "g: orders-4 is read by nobody") in found(run.violations)
+    assert run.known == ()
+
+
+# ---- delivered twice ------------------------------------------------------------------------------
+
+ORDERS, RETURNS = UUID(int=1), UUID(int=2)
+JOINS = ConsumerGroupHeartbeat(group_id="g", member_id="m", member_epoch=0)
+GIVEN = ConsumerGroupHeartbeatResponse(
+    member_id="m",
+    member_epoch=5,
+    assignment=ConsumerAssignment(topic_partitions=[AssignedTopic(topic_id=ORDERS, partitions=[8])]),
+)
+BOOKED = ConsumerMember(member_id="m", member_epoch=6, assigned={ORDERS: {8: 5}, RETURNS: {}})
+
+
+def test_what_only_the_second_answer_gave() -> None:
+    process = Unheard()
+    process.answered_again(JOINS, GIVEN)
+    process.heard(replace(GIVEN, member_epoch=6, assignment=None))
+    assert process.explains(BOOKED)
+
+
+@pytest.mark.parametrize(
+    ("asked", "answer"),
+    [
+        pytest.param(replace(JOINS, member_epoch=4), GIVEN, id="no-join"),
+        pytest.param(JOINS, replace(GIVEN, assignment=None), id="nothing-given"),
+        pytest.param(JOINS, replace(GIVEN, error_code=ErrorCode.UNKNOWN_MEMBER_ID), id="refused"),
+    ],
+)
+def test_another_answer_that_nobody_waits_for_explains_nothing(
+    asked: ConsumerGroupHeartbeat, answer: ConsumerGroupHeartbeatResponse
+) -> None:
+    process = Unheard()
+    process.answered_again(asked, answer)
+    assert not process.explains(BOOKED)
+
+
+@pytest.mark.parametrize(
+    "booked",
+    [
+        pytest.param(replace(BOOKED, member_id="n"), id="another-member"),
+        pytest.param(replace(BOOKED, assigned={ORDERS: {8: 5, 9: 6}}), id="more"),
+        pytest.param(replace(BOOKED, assigned={}), id="less"),
+        pytest.param(replace(BOOKED, assigned={RETURNS: {8: 5}}), id="another-topic"),
+    ],
+)
+def test_what_is_given_later_is_for_the_coordinator_to_say(booked: ConsumerMember) -> None:
+    process = Unheard()
+    process.answered_again(JOINS, GIVEN)
+    assert not process.explains(booked)
+
+
+def test_an_assignment_that_is_heard_since_makes_up_for_it() -> None:
+    process = Unheard()
+    process.answered_again(JOINS, GIVEN)
+    process.heard(GIVEN)
+    assert not process.explains(BOOKED)
+
+
+def test_without_a_second_answer_nothing_is_explained() -> None:
+    process = Unheard()
+    process.heard(GIVEN)
+    assert not process.explains(BOOKED)
+
+
+# ---- downgraded and moved -------------------------------------------------------------------------
+
+FIRST: Any = object()
+SECOND: Any = object()
+"""Two coordinators of the group, one after the other."""
+GONE = RebalanceStarted(group_id="g", generation_id=3, why=LAST_ONE_GONE)
+PUT_OUT = MemberRemoved(group_id="g", member_id="new", why="session expired")
+
+
+def downgraded(*events: tuple[Any, GroupEvent]) -> Downgrades:
+    downgrades = Downgrades()
+    for hosted, event in events:
+        downgrades.heard(hosted, event)
+    return downgrades
+
+
+def classic(change: Callable[[ClassicGroup], None] = lambda group: None) -> ClassicGroup:
+    """As the second one has loaded it: of one member, which has orders-0."""
+    group = ClassicGroup("g", 0)
+    owned = Assignment(assigned_partitions=(NamedTopicPartitions(topic="orders", partitions=(0,)),))
+    member = Member(
+        member_id="old",
+        group_instance_id=None,
+        client_id="c",
+        client_host="h",
+        rebalance_timeout_ms=1,
+        session_timeout_ms=1,
+        protocols=(("range", b""),),
+        assignment=encode_assignment(owned, 3),
+    )
+    group.add(member, "consumer")
+    group.generation_id, group.state = 3, GroupState.STABLE
+    change(group)
+    return group
+
+
+def explains(
+    downgrades: Downgrades,
+    group: ClassicGroup | None = None,
+    *,
+    hosted: Any = SECOND,
+    partition: int = 4,
+    there: tuple[str, ...] = ("old",),
+) -> bool:
+    return downgrades.explain(hosted, group or classic(), ("orders", partition), there)
+
+
+def test_a_rebalance_that_went_with_its_coordinator() -> None:
+    assert explains(downgraded((FIRST, GONE), (FIRST, PUT_OUT)))
+
+
+def test_a_coordinator_that_did_not_move_has_to_end_its_rebalance() -> None:
+    assert not explains(downgraded((FIRST, GONE)), hosted=FIRST)
+
+
+def test_another_rebalance_that_is_lost_has_no_excuse() -> None:
+    """Members that come or go show up again at the next coordinator."""
+    assert not explains(downgraded((FIRST, replace(GONE, why="member left"))))
+
+
+FORMED = GenerationFormed(group_id="g", generation_id=3, protocol="range", leader="old", members=1)
+
+
+@pytest.mark.parametrize(
+    ("hosted", "event"),
+    [
+        pytest.param(FIRST, FORMED, id="formed"),
+        pytest.param(FIRST, GroupStable(group_id="g", generation_id=3), id="stable"),
+        pytest.param(FIRST, GroupDeleted(group_id="g"), id="deleted"),
+        pytest.param(SECOND, replace(GONE, why="member left"), id="begun-again"),
+        pytest.param(SECOND, PUT_OUT, id="somebody-went"),
+        pytest.param(SECOND, MemberAdded(group_id="g", member_id="n", group_instance_id=None), id="came"),
+    ],
+)
+def test_whatever_happens_next_ends_the_excuse(hosted: Any, event: GroupEvent) -> None:
+    assert not explains(downgraded((FIRST, GONE), (hosted, event)))
+
+
+def test_what_happens_in_another_group_does_not() -> None:
+    assert explains(downgraded((FIRST, GONE), (SECOND, replace(PUT_OUT, group_id="h"))))
+
+
+@pytest.mark.parametrize(
+    ("hosted", "is_explained"), [(FIRST, True), (SECOND, False)], ids=["before", "after"]
+)
+def test_a_member_that_joins_again_asks_for_a_rebalance(hosted: Any, is_explained: bool) -> None:
+    """Before the move it will have to ask again."""
+    downgrades = downgraded((FIRST, GONE))
+    downgrades.joins(hosted, "g")
+    assert explains(downgrades) is is_explained
+
+
+def _move(group: ClassicGroup) -> None:
+    group.state = GroupState.PREPARING_REBALANCE
+
+
+def _form(group: ClassicGroup) -> None:
+    group.generation_id = 4
+
+
+@pytest.mark.parametrize("change", [_move, _form])
+def test_a_group_that_went_on_has_no_excuse(change: Callable[[ClassicGroup], None]) -> None:
+    assert not explains(downgraded((FIRST, GONE)), classic(change))
+
+
+def test_a_partition_that_a_member_was_given_has_to_be_read() -> None:
+    assert not explains(downgraded((FIRST, GONE)), partition=0)
+
+
+def test_who_runs_and_is_not_in_the_group_has_to_join() -> None:
+    assert not explains(downgraded((FIRST, GONE)), there=("old", "n"))
