@@ -202,6 +202,12 @@ function drawLanes(c, ticks, high) {
     h.lanes.forEach((_, i) => drawLane(c, i, i * lh + 1, lh - 2, left, columns));
     const foot = Math.max(2, Math.round(lh / 8));
     for (const [i, begin, end] of h.pauses) if (inView({from: begin, to: end})) box(c, xOf(begin), i * lh + lh - 1 - foot, Math.max(xOf(end) - xOf(begin), 1), foot, colours.lost);
+    c.setLineDash([3, 3]); c.lineWidth = foot; c.strokeStyle = colours.fg;
+    for (const [i, , begin, end] of h.waits) if (inView({from: begin, to: end})) {
+      const y = i * lh + 1 + foot / 2;
+      c.beginPath(); c.moveTo(xOf(begin), y); c.lineTo(Math.max(xOf(end), xOf(begin) + 3), y); c.stroke();
+    }
+    c.setLineDash([]);
     for (const one of leads) if (inView(one)) box(c, xOf(one.from), one.lane * lh + 1, Math.max(xOf(one.to) - xOf(one.from), 1), 2, colours.go);
   });
   marks(c, 0, high);

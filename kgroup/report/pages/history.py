@@ -6,7 +6,7 @@ from typing import Final
 from kgroup.history.timeline.model import Cause, Generation, Occurrence, Partition, Pattern, Timeline
 from kgroup.report.assignments import runs_by_topic
 from kgroup.report.pages.labels import short_labels
-from kgroup.report.pages.lanes import Picture, cause_class, lane_names, longest_pauses, picture_of
+from kgroup.report.pages.lanes import LaneWait, Picture, cause_class, lane_names, longest_pauses, picture_of
 from kgroup.report.timeline.rows import client_ids, counted_names
 
 LABEL_LETTERS: Final = 24
@@ -54,6 +54,10 @@ def history_data(timeline: Timeline, until_ms: int | None = None) -> dict[str, o
             [pause.lane, pause.from_ms, pause.to_ms, str(pause.partition)]
             for pause in longest_pauses(picture.pauses)
         ],
+        "waits": [
+            [wait.lane, wait.holder, wait.from_ms, wait.to_ms, _how_it_ended(wait), sets.place(wait.partitions)]
+            for wait in picture.waits
+        ],
         "generations": _generations(timeline, picture, clients),
         "events": [_occurrence(occurrence, clients) for occurrence in timeline.occurrences],
     }
@@ -80,8 +84,9 @@ class _Sets:
         self._places: dict[frozenset[Partition], int] = {}
         self.texts: list[tuple[int, str]] = []
 
-    def place(self, owned: frozenset[Partition]) -> int:
+    def place(self, partitions: Collection[Partition]) -> int:
         """Its place in the list."""
+        owned = frozenset(partitions)
         if owned not in self._places:
             self._places[owned] = len(self.texts)
             self.texts.append((len(owned), partitions_text(owned)))
@@ -95,6 +100,12 @@ def partitions_text(partitions: Collection[Partition]) -> str:
         return said
     cut = max(said.rfind(",", 0, _LETTERS_MAX), said.rfind(" ", 0, _LETTERS_MAX))
     return f"{said[: cut if cut > 0 else _LETTERS_MAX]} and more"
+
+
+def _how_it_ended(wait: LaneWait) -> str:
+    if wait.open:
+        return "goes on at the log's end"
+    return "given up" if wait.released else "another target made it needless"
 
 
 def _generations(timeline: Timeline, picture: Picture, clients: Mapping[str, str]) -> list[dict[str, object]]:

@@ -45,6 +45,22 @@ class Pause:
     to_ms: int
 
 
+@dataclass(frozen=True, slots=True)
+class LaneWait:
+    """A member in `lane` waits for partitions that the one in `holder` still has; epoch ms.
+
+    One that is `open` lasts to the end of the log; `released` is that of `Wait`.
+    """
+
+    lane: int
+    holder: int
+    partitions: tuple[Partition, ...]
+    from_ms: int
+    to_ms: int
+    open: bool
+    released: bool
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Picture:
     """The lanes of a timeline from top to bottom, and what is in them.
@@ -62,6 +78,7 @@ class Picture:
     stays: tuple[Stay, ...]
     leaders: tuple[int | None, ...]
     pauses: tuple[Pause, ...]
+    waits: tuple[LaneWait, ...]
     most_owned: int
 
     def stays_by_lane(self) -> list[list[Stay]]:
@@ -99,6 +116,7 @@ def picture_of(timeline: Timeline, until_ms: int | None = None) -> Picture:
             lanes.lane_of.get(generation.roster.leader or "") for generation in timeline.generations
         ),
         pauses=tuple(_pauses(timeline.generations, columns)),
+        waits=tuple(_waits(timeline.generations, lanes.lane_of, to_ms)),
         most_owned=max((len(stay.owned) for stay in stays), default=0),
     )
 
@@ -223,6 +241,25 @@ def _pauses(
         for gap in long:
             if gap.partition in owner:
                 yield Pause(owner[gap.partition], gap.partition, gap.last_before_ms, gap.first_after_ms)
+
+
+def _waits(
+    generations: Sequence[Generation], lane_of: Mapping[str, int], to_ms: int
+) -> Iterator[LaneWait]:
+    """Those whose two members both have a lane; one in no roster of the log has none."""
+    for generation in generations:
+        for wait in generation.waits:
+            if wait.member_id in lane_of and wait.holder_id in lane_of:
+                ends = to_ms if wait.until_ms is None else wait.until_ms
+                yield LaneWait(
+                    lane=lane_of[wait.member_id],
+                    holder=lane_of[wait.holder_id],
+                    partitions=wait.partitions,
+                    from_ms=wait.since_ms,
+                    to_ms=ends,
+                    open=wait.until_ms is None,
+                    released=wait.released,
+                )
 
 
 def longest_pauses(pauses: Sequence[Pause]) -> list[Pause]:

@@ -10,6 +10,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
+from kgroup.durations import seconds_text
 from kgroup.errors import InputError, KgroupError
 from kgroup.history.timeline.model import Timeline
 from kgroup.lag.measures.over_time import GroupLags
@@ -19,7 +20,7 @@ from kgroup.report.pages.density import binned, columns_of
 from kgroup.report.pages.history import partitions_text
 from kgroup.report.pages.labels import Labels, short_labels
 from kgroup.report.pages.lag import TimeAxis
-from kgroup.report.pages.lanes import Picture, Stay, cause_class, lane_names, picture_of
+from kgroup.report.pages.lanes import LaneWait, Picture, Stay, cause_class, lane_names, picture_of
 from kgroup.report.pages.page import GroupPage
 from kgroup.report.pages.svg import AXIS, RULES, Plot, label, level_of, text
 from kgroup.report.pages.ticks import time_step
@@ -158,8 +159,11 @@ def _group(still: _Still, top: int) -> Iterator[str]:
         lives = len(lane.member_ids)
         named = f"{name} ×{lives}" if lives > 1 else name
         yield label(8, lanes + number * _LANE + 13, named, "text")
+    names = lane_names(picture.lanes)
     for number, stays in enumerate(picture.stays_by_lane()):
         yield from _lane(still, stays, lanes + number * _LANE + 1, plot)
+    for wait in picture.waits:
+        yield _wait(wait, names[wait.holder], lanes + wait.lane * _LANE + 1, plot)
 
 
 def _causes(still: _Still, top: int, plot: Plot) -> Iterator[str]:
@@ -237,6 +241,17 @@ def _lane(still: _Still, stays: Sequence[Stay], y: int, plot: Plot) -> Iterator[
             f"<title>{text(title)}</title>"
             "</text>\n"
         )
+
+
+def _wait(wait: LaneWait, holder: str, y: int, plot: Plot) -> str:
+    """A line on top of the lane of who waits for partitions that another member still has."""
+    x, end = plot.x(wait.from_ms), plot.x(wait.to_ms)
+    lasted = seconds_text(wait.to_ms - wait.from_ms)
+    title = f"waits {lasted} for {holder}: {partitions_text(wait.partitions)}"
+    return (
+        f'<rect x="{x:.1f}" y="{y}" width="{max(end - x, 2):.1f}" height="2" class="lost">'
+        f"<title>{text(title)}</title></rect>\n"
+    )
 
 
 def _legend(top: int, has_lag: bool) -> Iterator[str]:

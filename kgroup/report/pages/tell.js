@@ -30,6 +30,7 @@ function describe(time, inLane) {
     const stay = stayAt(inLane, time), who = onHost(h.lanes[inLane]);
     d.append(el("div", who + ": " + (stay ? owned(stay) + (x && x.leader === inLane ? "; leads" : "") : "not in the group")));
   }
+  for (const wait of waitsIn(inLane)) if (time >= wait.from && time <= wait.to) d.append(el("div", "waits for " + wait.holder + ", from " + clock(wait.from) + " for " + span(wait.to - wait.from) + ": " + wait.partitions + " (" + wait.ended + ")"));
   const close = (to - from) / plot() * 5;
   for (const event of h.events) if (event.t != null && Math.abs(event.t - time) <= close) {
     const line = el("div", clock(event.t).slice(11) + " ");
@@ -40,6 +41,8 @@ function describe(time, inLane) {
   return d;
 }
 function owned(stay) { const [count, named] = h.sets[stay.set]; return many(count, "partition") + (named ? ": " + named : ""); }
+// Who waited for whom, all or those of a lane.
+const waitsIn = inLane => h.waits.map(([i, holder, begin, end, ended, set]) => ({i, holder: h.lanes[holder][1], from: begin, to: end, ended, partitions: h.sets[set][1]})).filter(wait => inLane == null || wait.i === inLane);
 function describeGeneration(d, x, place) {
   const ended = place === h.generations.length - 1 ? "" : ", for " + span(starts[place + 1] - x.at);
   d.append(el("div", "Generation " + x.n + " from " + clock(x.t) + ended + (x.since != null ? ", " + span(x.since) + " after the one before" : "")));
@@ -94,6 +97,7 @@ function legend() {
     for (const n of new Set([0, 1, h.most])) add(many(n, "partition"), shade(n));
     add("leads", "var(--go)", "thin");
     add("a partition long without a commit", "var(--lost)", "thin");
+    if (h.waits.length) items.push(el("span", "dashes on top: waits for what another member has not given up"));
     items.push(el("span", "paler: there for a part of the time only"));
     if (h.generations.some(x => x.cut)) items.push(el("span", "dotted line: records before are missing"));
   }
@@ -121,6 +125,8 @@ const TABLES = [
       h.generations[s.first].n + (s.last > s.first ? " to " + h.generations[s.last].n : ""), s.owned, h.sets[s.set][1] || "-", h.lanes[s.lane][3][s.member]]},
   {name: "Long times without a commit", of: () => h.pauses.map(([i, begin, end, partition]) => ({i, from: begin, to: end, partition})).filter(inView),
     heads: ["partition", "member", "from", "to", "lasting"], cells: p => [p.partition, h.lanes[p.i][1], goTo(p.from), goTo(p.to), span(p.to - p.from)]},
+  {name: "Waits for another member", of: () => waitsIn().filter(inView), heads: ["member", "waits for", "partitions", "from", "to", "lasting", "then"],
+    cells: w => [h.lanes[w.i][1], w.holder, w.partitions, goTo(w.from), goTo(w.to), span(w.to - w.from), w.ended]},
   {name: "Events", of: () => h.events.filter(e => within(e.t)), heads: ["time", "generation", "who", "what and why", "partitions"], numbers: [1],
     cells: e => [e.t == null ? "not logged" : goTo(e.t), e.n ?? "-", e.cause[6] || "-", causeNode(e.cause), e.partitions || "-"]},
   {name: "Lag over time", of: () => g.lag ? g.lag.total.lags.map((_, i) => i).filter(i => within(when(i))) : [], heads: () => ["time", "all", ...(g.lag?.lines ?? []).map(line => line.name)],

@@ -5,7 +5,7 @@ const CLASSES = {come: "joined", go: "left", lost: "timed out", static: "static 
 const LETTER = {come: "J", go: "L", lost: "T", static: "S", change: "C", open: "?"};
 const AXIS = DATA.axis, STRIDE = 7, SPAN_MIN = 20, FINDING_ROWS = 6, RIGHT = 10;
 let g = null, whole = [0, 1], from = 0, to = 1, at = null, lane = -1, hover = null, colours = {};
-const NO_HISTORY = {from: 0, to: 0, commits: 0, most: 0, begin: "", end: "", lanes: [], sets: [], stays: [], pauses: [], generations: [], events: []};
+const NO_HISTORY = {from: 0, to: 0, commits: 0, most: 0, begin: "", end: "", lanes: [], sets: [], stays: [], pauses: [], waits: [], generations: [], events: []};
 let h = NO_HISTORY, stays = [], starts = [], leads = [], items = [], kinds = [];
 
 function el(tag, text, cls) {

@@ -39,6 +39,7 @@ GENERATION_COLUMNS: Final = (
     Column(name="commit_gap_ms", kind=Kind.DURATION_MS),
     Column(name="usual_commit_interval_ms", kind=Kind.DURATION_MS),
     Column(name="commit_gaps", kind=Kind.NESTED),
+    Column(name="waits", kind=Kind.NESTED),
     Column(name="unfinished_generations", kind=Kind.INTEGER),
     Column(name="records_missing", kind=Kind.BOOLEAN),
     Column(name="causes", kind=Kind.NESTED),
@@ -215,6 +216,7 @@ def _generation_row(timeline: Timeline, generation: Generation) -> Row:
             }
             for gap in sorted(generation.gaps)
         ],
+        "waits": [_wait(wait) for wait in generation.waits],
         "unfinished_generations": generation.unfinished,
         "records_missing": generation.cut,
         "causes": [_cause(cause) for cause in generation.causes],
@@ -336,6 +338,19 @@ def _member(member: TimelineMember) -> Row:
         "group_instance_id": member.instance_id,
         "client_id": member.client_id,
         "host": member.client_host,
+    }
+
+
+def _wait(wait: Wait) -> Row:
+    """`until` and `length_ms` are null where the log ends first."""
+    return {
+        "member_id": wait.member_id,
+        "holder_id": wait.holder_id,
+        "partitions": _texts(wait.partitions),
+        "since": wait.since_ms,
+        "until": wait.until_ms,
+        "length_ms": None if wait.until_ms is None else wait.until_ms - wait.since_ms,
+        "released": wait.released,
     }
 
 

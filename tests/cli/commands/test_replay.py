@@ -48,6 +48,22 @@ def test_json_has_evidence_gaps_and_moves(kgroup):
     assert sum(map(len, last["gained"].values())) == 3
 
 
+def test_json_has_who_waited_for_whom(kgroup):
+    """The target of epoch 6 is record 138; record 154 gives up what kip-1 had, record 158 what kip-3 had."""
+    path = str(FIXTURES / "4.3.1" / "lives")
+    rows = json.loads(kgroup("replay", path, "--group", "trades-848", "-o", "json").out)
+    clients = {one["member_id"]: one["client_id"] for row in rows for one in row["joined"]}
+    (row,) = (row for row in rows if row["generation"] == 6)
+    assert [
+        (clients[wait["member_id"]], clients[wait["holder_id"]], wait["partitions"], wait["length_ms"])
+        for wait in row["waits"]
+    ] == [
+        ("kip-victim", "kip-3", ["orders-0", "orders-1", "payments-0"], 1022),
+        ("kip-3", "kip-1", ["orders-2"], 906),
+    ]
+    assert all(wait["released"] and wait["until"] > wait["since"] for wait in row["waits"])
+
+
 def test_a_row_per_event(kgroup):
     ended = kgroup("replay", LIVES, "--group", "ledger-static", "--events", "-o", "csv")
     events = [(row["event"], row["grade"]) for row in csv.DictReader(io.StringIO(ended.out))]

@@ -4,6 +4,8 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from kgroup.api.opened import open_logs
+from kgroup.api.replay import replay as replay_of
 from kgroup.history.timeline.model import Grade, Timeline
 from kgroup.history.timeline.replay import replay
 from kgroup.lag.findings.model import Finding, FindingKind
@@ -12,6 +14,9 @@ from kgroup.report.pages.page import GroupPage, write_group_pages
 from kgroup.report.pages.still import write_svg
 from tests.history.group_log import GROUP, GroupLog, member
 from tests.report.pages.browser import data_of, in_browser, needs_browser
+
+
+LIVES = Path(__file__).parents[3] / "fixtures" / "4.3.1" / "lives"
 
 
 def storm() -> Timeline:
@@ -137,3 +142,13 @@ def test_a_group_without_generations_has_a_page_too(tmp_path):
     log.commits(0, 10, 2, 0)
     write_timelines([log.timeline()], tmp_path / "page.html")
     assert "no generations" in in_browser(tmp_path / "page.html")
+
+
+@needs_browser
+def test_the_page_says_who_waited_for_whom(tmp_path):
+    """At 12:46:34.5 kip-victim waits for kip-3, which gives up at .073 of the next second."""
+    page = tmp_path / "page.html"
+    write_timelines([replay_of(open_logs(LIVES), ["trades-848"])["trades-848"]], page)
+    document = in_browser(page, "#at=2026-11-20T12:46:34.500Z")
+    assert "Waits for another member (" in document
+    assert "dashes on top" in document

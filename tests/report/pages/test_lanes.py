@@ -1,11 +1,17 @@
 """Lanes: who has one, when it owned what, and what of it is drawn where clocks and names are odd."""
 
+from pathlib import Path
+
 import pytest
 
-from kgroup.history.timeline.model import Partition, Timeline
+from kgroup.api.opened import open_logs
+from kgroup.api.replay import replay
+from kgroup.history.timeline.model import Partition, Timeline, Wait
 from kgroup.report.pages.history import history_data, partitions_text
 from kgroup.report.pages.lanes import Lane, Pause, Picture, lane_names, longest_pauses, picture_of
 from tests.history.group_log import GroupLog, member
+
+LIVES = Path(__file__).parents[3] / "fixtures" / "4.3.1" / "lives"
 
 
 def stays_of(picture: Picture) -> list[tuple[str, int, int, int, int]]:
@@ -125,3 +131,30 @@ def test_of_thousands_of_partitions_the_first_are_named():
     numbers = text.removeprefix("t:").removesuffix(" and more").split(",")
     assert len(numbers) > 400
     assert numbers == [str(2 * number) for number in range(len(numbers))]
+
+
+def test_a_member_waits_in_its_lane_for_the_one_in_another():
+    """The target of epoch 6 is record 138; record 154 gives up what kip-1 had, record 158 what kip-3 had."""
+    timeline = replay(open_logs(LIVES), ["trades-848"])["trades-848"]
+    picture = picture_of(timeline)
+    names = [lane.label for lane in picture.lanes]
+    waits = [wait for wait in picture.waits if wait.from_ms == 1_795_178_794_051]
+    assert [(names[wait.lane], names[wait.holder], wait.to_ms, wait.open) for wait in waits] == [
+        ("kip-victim", "kip-3", 1_795_178_795_073, False),
+        ("kip-3", "kip-1", 1_795_178_794_957, False),
+    ]
+
+
+def test_a_wait_that_does_not_end_is_drawn_to_the_end_and_says_so():
+    log = GroupLog()
+    log.generation(0, 1, member("a", 0))
+    log.generation(10, 2, member("a", 0), member("b", 1))
+    timeline = log.timeline()
+    timeline.generations[1].waits.append(
+        Wait(member_id="b-id", holder_id="a-id", partitions=(Partition("t", 1),), since_ms=10_000)
+    )
+    (wait,) = picture_of(timeline, until_ms=60_000).waits
+    assert (wait.lane, wait.holder, wait.from_ms, wait.to_ms, wait.open) == (1, 0, 10_000, 60_000, True)
+    data = history_data(timeline, until_ms=60_000)
+    assert data["waits"] == [[1, 0, 10_000, 60_000, "goes on at the log's end", 1]]
+    assert isinstance(data["sets"], list) and data["sets"][1] == (1, "t:1")
