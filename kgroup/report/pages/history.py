@@ -55,8 +55,15 @@ def history_data(timeline: Timeline, until_ms: int | None = None) -> dict[str, o
             for pause in longest_pauses(picture.pauses)
         ],
         "waits": [
-            [wait.lane, wait.holder, wait.from_ms, wait.to_ms, _how_it_ended(wait), sets.place(wait.partitions)]
-            for wait in picture.waits
+            [
+                each.lane,
+                each.holder,
+                each.from_ms,
+                each.to_ms,
+                _how_it_ended(each),
+                sets.place(each.partitions),
+            ]
+            for each in picture.waits
         ],
         "generations": _generations(timeline, picture, clients),
         "events": [_occurrence(occurrence, clients) for occurrence in timeline.occurrences],

@@ -243,9 +243,7 @@ def _pauses(
                 yield Pause(owner[gap.partition], gap.partition, gap.last_before_ms, gap.first_after_ms)
 
 
-def _waits(
-    generations: Sequence[Generation], lane_of: Mapping[str, int], to_ms: int
-) -> Iterator[LaneWait]:
+def _waits(generations: Sequence[Generation], lane_of: Mapping[str, int], to_ms: int) -> Iterator[LaneWait]:
     """Those whose two members both have a lane; one in no roster of the log has none."""
     for generation in generations:
         for wait in generation.waits:

@@ -15,7 +15,6 @@ from kgroup.report.pages.still import write_svg
 from tests.history.group_log import GROUP, GroupLog, member
 from tests.report.pages.browser import data_of, in_browser, needs_browser
 
-
 LIVES = Path(__file__).parents[3] / "fixtures" / "4.3.1" / "lives"
 
 
