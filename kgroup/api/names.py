@@ -34,8 +34,16 @@ LISTED: Final = "; kgroup groups lists all"
 def nothing_matches(
     kind: str, unmatched: Sequence[str], names: Iterable[str], otherwise: str = "", among: str = "here"
 ) -> str:
-    """`no group here matches order-app; did you mean orders-app?`; `otherwise` where no name is near."""
+    """`no group here matches order-app; did you mean orders-app?`; `otherwise` where no name is near.
+
+    A name that is among `names` is one of which only tombstones are left.
+    """
     known = sorted(names)
+    gone = [one for one in unmatched if one in known]
+    if gone and kind == "group":
+        if len(gone) == 1:
+            return f"group {gone[0]} was deleted or has expired; kgroup replay shows its history"
+        return f"groups {' and '.join(gone)} were deleted or have expired; kgroup replay shows their history"
     hint = next(filter(None, (did_you_mean(one, known) for one in unmatched)), otherwise)
     return f"no {kind} {among} matches {' or '.join(one or repr(one) for one in unmatched)}{hint}"
 

@@ -24,3 +24,12 @@ def test_without_a_near_name_something_else_is_said() -> None:
     assert nothing_matches("topic", ["zzz"], GROUPS, "; leave it out") == (
         "no topic here matches zzz; leave it out"
     )
+
+
+def test_a_group_of_which_only_tombstones_are_left_is_not_offered_as_another_one() -> None:
+    assert nothing_matches("group", ["billing", "zzz"], GROUPS) == (
+        "group billing was deleted or has expired; kgroup replay shows its history"
+    )
+    assert nothing_matches("group", ["billing", "orders-app"], GROUPS) == (
+        "groups billing and orders-app were deleted or have expired; kgroup replay shows their history"
+    )
