@@ -1,7 +1,7 @@
-"""A copy of one group's offsets to another group, perhaps of another cluster, planned."""
+"""Copies of groups' offsets to other groups, perhaps of another cluster, planned."""
 
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from kgroup.api.operations.asked import (
     existing_group,
@@ -11,6 +11,7 @@ from kgroup.api.operations.asked import (
     limits_of,
     with_times,
 )
+from kgroup.api.operations.each_group import each_group
 from kgroup.api.operations.planned import PlannedOperation, steps_of
 from kgroup.errors import RefusedError
 from kgroup.net.admin.cluster import Cluster
@@ -18,19 +19,27 @@ from kgroup.net.admin.committed import fetch_offsets, fetch_offsets_and_open
 from kgroup.net.admin.timestamps import TimeInLog, first_newer
 from kgroup.net.admin.unread import UnreadPlace, fetch_first_unread
 from kgroup.operations.chosen import chosen_partitions, parse_topic, require_partitions
-from kgroup.operations.model import GroupOffsets, PartitionLimits, Position, Target
+from kgroup.operations.model import GroupOffsets, PartitionLimits, PlanRow, Position, Target
 from kgroup.operations.plan import Outside, make_plan, totals
 from kgroup.protocol.topic_partition import TopicPartition
+from kgroup.report.progress import NO_PROGRESS, Progress
 
 _AT_END: Final = "at the end, as there"
 _BY_TIME: Final = "by time"
 
 
+class _OfGroup(NamedTuple):
+    """The part of a plan for one of the groups that get offsets."""
+
+    rows: Sequence[PlanRow]
+    existed: bool
+    notes: Sequence[str]
+
+
 def plan_copy(
     there: Cluster,
-    source: str,
     here: Cluster,
-    destination: str,
+    sources: Mapping[str, str],
     topics: Sequence[str],
     *,
     by_time: bool,
@@ -38,41 +47,59 @@ def plan_copy(
     create: bool,
     now_ms: int,
     command: str,
+    progress: Progress = NO_PROGRESS,
 ) -> PlannedOperation:
-    """A plan to give the group `destination` of the cluster `here` the offsets that `source` has `there`.
+    """A plan to give groups of the cluster `here` the offsets of groups `there`, which may be the same one.
 
-    With `by_time` a partition gets the first record at or after the time of the record that `source` reads
-    next; the two clusters' offsets need have nothing in common then. Raises as `plan_reset`.
+    `sources` has for each group `here` the one that it is to have the offsets of. With `by_time` a partition
+    gets the first record at or after the time of the record that is read next `there`; the two clusters'
+    offsets need have nothing in common then. Raises as `plan_reset`.
     """
-    existing_group(there, source)
-    positions = _chosen(there, source, topics)
-    existed = idle_group(here, destination, create=create, can_create=True) is not None
-    known = existing_topics(here, {topic for topic, _ in positions})
-    require_partitions(sorted(positions), known, f"offsets of {source!r}")
-    offsets = fetch_offsets_and_open(here, destination) if existed else GroupOffsets(group=destination)
-    limits = limits_of(here, sorted(positions))
-    if by_time:
-        targets = _by_time(there, here, positions, limits)
 
-    elif there is here:
-        targets = {place: Target(position=position) for place, position in positions.items()}
-    else:
-        # Leader epochs are of one cluster; in another they would have readers' offsets taken for truncated.
-        bare = {place: position._replace(leader_epoch=-1) for place, position in positions.items()}
-        targets = {place: Target(position=position) for place, position in bare.items()}
-    rows = make_plan(offsets, targets, limits, outside=Outside.CLAMPED if clamp else Outside.REFUSED)
-    rows, unread = with_times(here, rows, now_ms)
-    notes = [f"time unknown: {problem}" for problem in unread]
-    notes.append(f"{destination}: {totals(rows).sentence()}")
-    if expiry := expiry_note(here, destination):
-        notes.append(f"{destination}: {expiry}")
+    def of_one(destination: str) -> _OfGroup:
+        source = sources[destination]
+        existing_group(there, source)
+        positions = _chosen(there, source, topics)
+        existed = idle_group(here, destination, create=create, can_create=True) is not None
+        known = existing_topics(here, {topic for topic, _ in positions})
+        require_partitions(sorted(positions), known, f"offsets of {source!r}")
+        offsets = fetch_offsets_and_open(here, destination) if existed else GroupOffsets(group=destination)
+        limits = limits_of(here, sorted(positions))
+        targets = _targets(there, here, positions, limits, by_time=by_time)
+        rows = make_plan(offsets, targets, limits, outside=Outside.CLAMPED if clamp else Outside.REFUSED)
+        rows, unread = with_times(here, rows, now_ms)
+        notes = [f"time unknown: {problem}" for problem in unread]
+        notes.append(f"{destination}: {totals(rows).sentence()}")
+        if expiry := expiry_note(here, destination):
+            notes.append(f"{destination}: {expiry}")
+        return _OfGroup(rows, existed, notes)
+
+    made = each_group("planning", list(sources), of_one, progress)
+    rows = tuple(row for of_group in made for row in of_group.rows)
     return PlannedOperation(
         command=command,
-        rows=tuple(rows),
+        rows=rows,
         steps=tuple(steps_of(row.change for row in rows)),
-        existed={destination: existed},
-        notes=tuple(notes),
+        existed={group: of_group.existed for group, of_group in zip(sources, made, strict=True)},
+        notes=tuple(note for of_group in made for note in of_group.notes),
     )
+
+
+def _targets(
+    there: Cluster,
+    here: Cluster,
+    positions: Mapping[TopicPartition, Position],
+    limits: Mapping[TopicPartition, PartitionLimits],
+    *,
+    by_time: bool,
+) -> dict[TopicPartition, Target]:
+    if by_time:
+        return _by_time(there, here, positions, limits)
+    if there is here:
+        return {place: Target(position=position) for place, position in positions.items()}
+    # Leader epochs are of one cluster; in another they would have readers' offsets taken for truncated.
+    bare = {place: position._replace(leader_epoch=-1) for place, position in positions.items()}
+    return {place: Target(position=position) for place, position in bare.items()}
 
 
 def _chosen(cluster: Cluster, source: str, topics: Sequence[str]) -> dict[TopicPartition, Position]:

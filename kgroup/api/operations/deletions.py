@@ -57,31 +57,44 @@ def deletion_of(
 
 
 def plan_delete_offsets(
-    cluster: Cluster, group: str, topics: Sequence[str], *, command: str
+    cluster: Cluster,
+    groups: Sequence[str],
+    topics: Sequence[str],
+    *,
+    command: str,
+    progress: Progress = NO_PROGRESS,
 ) -> PlannedOperation:
-    """A plan to delete a group's offsets for topics that nobody in it subscribes to (KIP-496).
+    """A plan to delete groups' offsets for topics that nobody in them subscribes to (KIP-496).
 
-    The group may have members; the coordinator refuses topics that they subscribe to. Raises RefusedError for
-    a group, topic or partition that is not there, and where there is no offset to delete.
+    A group may have members; its coordinator refuses topics that they subscribe to. Raises RefusedError for
+    a group, topic or partition that is not there, and where a group has no offset to delete.
     """
-    existing_group(cluster, group)
     asked = [parse_topic(text) for text in topics]
-    offsets = fetch_offsets_and_open(cluster, group)
-    # A topic that is gone has its partitions by the offsets that are left of it.
-    known = partitions_by_topic(cluster, {topic for topic, _ in asked})
-    for topic, partition in sorted(offsets.commits):
-        if partition not in known.get(topic, ()):
-            known.setdefault(topic, []).append(partition)
-    chosen = [place for place in chosen_partitions(asked, known) if place in offsets.commits]
-    if not chosen:
-        raise RefusedError(f"group {group!r} has no offsets for {', '.join(topics)}")
-    rows = make_plan(offsets, {place: Target(position=None) for place in chosen}, {})
+    each = list(dict.fromkeys(groups))
+
+    def of_one(group: str) -> list[PlanRow]:
+        existing_group(cluster, group)
+        offsets = fetch_offsets_and_open(cluster, group)
+        # A topic that is gone has its partitions by the offsets that are left of it.
+        known = partitions_by_topic(cluster, {topic for topic, _ in asked})
+        for topic, partition in sorted(offsets.commits):
+            if partition not in known.get(topic, ()):
+                known.setdefault(topic, []).append(partition)
+        chosen = [place for place in chosen_partitions(asked, known) if place in offsets.commits]
+        if not chosen:
+            raise RefusedError(f"group {group!r} has no offsets for {', '.join(topics)}")
+        return make_plan(offsets, {place: Target(position=None) for place in chosen}, {})
+
+    made = each_group("planning", each, of_one, progress)
+    rows = tuple(row for of_group in made for row in of_group)
     return PlannedOperation(
         command=command,
-        rows=tuple(rows),
+        rows=rows,
         steps=tuple(steps_of(row.change for row in rows)),
-        existed={group: True},
-        notes=(f"{group}: {totals(rows).sentence()}",),
+        existed=dict.fromkeys(each, True),
+        notes=tuple(
+            f"{group}: {totals(of_group).sentence()}" for group, of_group in zip(each, made, strict=True)
+        ),
     )
 
 

@@ -1,15 +1,23 @@
-"""Members taken out of a group. There is no undo: a member that still runs joins again by itself."""
+"""Members taken out of groups. There is no undo: a member that still runs joins again by itself."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Final
 
 from kgroup.api.operations.asked import existing_group
-from kgroup.errors import RefusedError
-from kgroup.history.groups.model import GroupKind, Member
+from kgroup.api.operations.each_group import each_group
+from kgroup.errors import RefusedError, SourceError
+from kgroup.history.groups.model import Group, GroupKind, Member
 from kgroup.lag.findings.text import listed
-from kgroup.net.admin.cluster import Cluster
+from kgroup.net.admin.cluster import Cluster, error_name
+from kgroup.net.admin.coordinated import CoordinatorError
 from kgroup.net.admin.group_changes import LeavingMember, remove_members
 from kgroup.net.admin.group_states import present_group
+from kgroup.report.progress import NO_PROGRESS, Progress
+
+REMOVED: Final = "removed"
+NOT_TRIED: Final = "not tried"
+UNKNOWN: Final = "unknown: no answer"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,13 +30,45 @@ class PlannedRemoval:
     staying: int
 
 
-def plan_removal(
-    cluster: Cluster, group: str, *, member_ids: Sequence[str], instance_ids: Sequence[str], every: bool
-) -> PlannedRemoval:
-    """Find the members by their ids, the static ones by their instance ids, or all of them.
+def plan_removals(
+    cluster: Cluster,
+    groups: Sequence[str],
+    *,
+    member_ids: Sequence[str],
+    instance_ids: Sequence[str],
+    every: bool,
+    progress: Progress = NO_PROGRESS,
+) -> list[PlannedRemoval]:
+    """Find the members of each group by their ids, the static ones by their instance ids, or all of them.
 
-    Raises RefusedError for a group or member that is not there, and a kind of group that takes nobody out.
+    Raises RefusedError for a group that is not there, has no members, or is of a kind that takes nobody out,
+    and for an id that none of the groups has.
     """
+    each = list(dict.fromkeys(groups))
+    found = each_group("looking at groups", each, lambda group: _with_members(cluster, group), progress)
+    ids = {member.member_id for group in found for member in group.members}
+    instances = {member.instance_id for group in found for member in group.members}
+    for name in member_ids:
+        if name not in ids:
+            raise RefusedError(f"--member {name}: {_nowhere(found)}")
+    for name in instance_ids:
+        if name not in instances:
+            raise RefusedError(f"--instance {name}: {_nowhere(found)}")
+    planned = []
+    for group in found:
+        leaving = tuple(
+            member
+            for member in group.members
+            if every or member.member_id in member_ids or member.instance_id in instance_ids
+        )
+        staying = len(group.members) - len(leaving)
+        planned.append(
+            PlannedRemoval(group=group.group_id, state=group.state.value, members=leaving, staying=staying)
+        )
+    return planned
+
+
+def _with_members(cluster: Cluster, group: str) -> Group:
     found = existing_group(cluster, group)
     if found.kind not in (GroupKind.CLASSIC, GroupKind.SIMPLE):
         raise RefusedError(
@@ -37,20 +77,13 @@ def plan_removal(
         )
     if not found.members:
         raise RefusedError(f"group {group!r} is {found.state.value}: nobody is in it")
-    by_id = {member.member_id: member for member in found.members}
-    by_instance = {member.instance_id: member for member in found.members if member.instance_id}
-    for name in member_ids:
-        if name not in by_id:
-            raise RefusedError(f"--member {name}: not in group {group!r}; {_there(found.members)}")
-    for name in instance_ids:
-        if name not in by_instance:
-            raise RefusedError(f"--instance {name}: not in group {group!r}; {_there(found.members)}")
-    chosen = set(member_ids) | {by_instance[name].member_id for name in instance_ids}
+    return found
 
-    leaving = tuple(member for member in found.members if every or member.member_id in chosen)
-    return PlannedRemoval(
-        group=group, state=found.state.value, members=leaving, staying=len(found.members) - len(leaving)
-    )
+
+def _nowhere(groups: Sequence[Group]) -> str:
+    if len(groups) == 1:
+        return f"not in group {groups[0].group_id!r}; {_there(groups[0].members)}"
+    return f"in none of the {len(groups)} groups"
 
 
 def _there(members: Sequence[Member]) -> str:
@@ -60,11 +93,52 @@ def _there(members: Sequence[Member]) -> str:
     return f"there are {listed(names)}"
 
 
-def remove(cluster: Cluster, planned: PlannedRemoval, reason: str) -> dict[str, str]:
-    """Take them out, and look who is left: by member id why one was not removed.
+@dataclass(slots=True, kw_only=True)
+class Removed:
+    """How a removal ended: by group and member id, and the line that stopped it, None if nothing did."""
 
-    Raises SourceError if the coordinator does not answer or refuses all.
+    results: dict[tuple[str, str], str] = field(default_factory=dict)
+    stopped: str | None = None
+
+    @property
+    def left(self) -> dict[tuple[str, str], str]:
+        """Those of the members that were not taken out, and why."""
+        return {member: result for member, result in self.results.items() if result != REMOVED}
+
+
+def remove(
+    cluster: Cluster, planned: Sequence[PlannedRemoval], reason: str, progress: Progress = NO_PROGRESS
+) -> Removed:
+    """Take them out, some groups at a time, and look who is left.
+
+    A coordinator that refuses a group or does not answer ends it: what is under way for other groups is
+    finished, and no other is begun.
     """
+    of_group = {each.group: each for each in planned if each.members}
+    failures: dict[str, SourceError] = {}
+
+    def of_one(group: str) -> dict[str, str]:
+        if failures:
+            return {}
+        try:
+            return _remove(cluster, of_group[group], reason)
+        except SourceError as error:
+            failures[group] = error
+            result = f"refused: {error_name(error.code)}" if isinstance(error, CoordinatorError) else UNKNOWN
+            return dict.fromkeys((member.member_id for member in of_group[group].members), result)
+
+    removed = Removed()
+    for group, results in zip(
+        of_group, each_group("removing members", list(of_group), of_one, progress), strict=True
+    ):
+        for member in of_group[group].members:
+            removed.results[group, member.member_id] = results.get(member.member_id, NOT_TRIED)
+    if failures:
+        removed.stopped = str(next(failures[group] for group in of_group if group in failures))
+    return removed
+
+
+def _remove(cluster: Cluster, planned: PlannedRemoval, reason: str) -> dict[str, str]:
     leaving = {
         member.member_id: LeavingMember(member_id=member.member_id, instance_id=member.instance_id)
         for member in planned.members
@@ -72,8 +146,10 @@ def remove(cluster: Cluster, planned: PlannedRemoval, reason: str) -> dict[str, 
     refused = remove_members(cluster, planned.group, list(leaving.values()), reason)
     after = present_group(cluster, planned.group)
     left = {member.member_id for member in after.members} if after is not None else set()
-    return {
-        member_id: refused.get(member, "is still in the group" if member_id in left else "")
-        for member_id, member in leaving.items()
-        if member in refused or member_id in left
-    }
+    results = {}
+    for member_id, member in leaving.items():
+        if member in refused:
+            results[member_id] = f"refused: {refused[member]}"
+        else:
+            results[member_id] = "refused: is still in the group" if member_id in left else REMOVED
+    return results

@@ -1,6 +1,7 @@
-"""`kgroup copy-offsets`: one group's offsets for another group, perhaps of another cluster."""
+"""`kgroup copy-offsets`: groups' offsets for other groups, perhaps of another cluster."""
 
 import time
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated, Final
@@ -14,6 +15,8 @@ from kgroup.cli.shell.example import Example
 from kgroup.cli.shell.option_checks import Clash, Needs, OneOf, Rule, check_options
 from kgroup.cli.shell.options import Output, Quiet
 from kgroup.cli.shell.section import Section, option
+from kgroup.errors import InputError
+from kgroup.report.progress import TerminalProgress
 
 EXAMPLES: Final = (
     Example(
@@ -24,12 +27,17 @@ EXAMPLES: Final = (
         "To another cluster, whose offsets differ: by the time of the next record",
         "kgroup copy-offsets billing billing -b east:9092 --to-bootstrap west:9092 --by-time --create",
     ),
+    Example(
+        "Several groups to the cluster that takes over, where they keep their names",
+        "kgroup copy-offsets billing audit --same-names -b east:9092 --to-bootstrap west:9092 --by-time",
+    ),
 )
 RULES: Final[tuple[Rule, ...]] = (
     Needs(
-        options={"--to-command-config", "--by-time", "--same-offsets"},
+        options={"--to-command-config", "--by-time", "--same-offsets", "--same-names"},
         one_of={"--to-bootstrap"},
-        why="--to-command-config, --by-time and --same-offsets are for another cluster: give --to-bootstrap",
+        why="--to-command-config, --by-time, --same-offsets and --same-names are for another cluster: give"
+        " --to-bootstrap",
     ),
     Clash(options={"--by-time"}, others={"--same-offsets"}),
 )
@@ -44,14 +52,14 @@ _OTHER_CLUSTER: Final[tuple[Rule, ...]] = (
 
 def copy_offsets(
     *,
-    source: Annotated[
-        str,
+    groups: Annotated[
+        list[str],
         typer.Argument(
-            metavar="FROM", help="The group whose offsets are copied.", autocompletion=complete_groups
+            metavar="FROM TO",
+            help="The group whose offsets are copied, and the one that gets them. With --same-names: groups,"
+            " each of which gets its own in the other cluster.",
+            autocompletion=complete_groups,
         ),
-    ],
-    destination: Annotated[
-        str, typer.Argument(metavar="TO", help="The group that gets them.", autocompletion=complete_groups)
     ],
     connection: ChangedCluster,
     to_bootstrap: Annotated[
@@ -72,6 +80,14 @@ def copy_offsets(
             section=Section.SOURCE,
         ),
     ] = None,
+    same_names: Annotated[
+        bool,
+        option(
+            "--same-names",
+            help="In another cluster: copy each GROUP named, any number, to the group of its name.",
+            section=Section.SELECTION,
+        ),
+    ] = False,
     topics: TopicParts = None,
     by_time: Annotated[
         bool,
@@ -95,7 +111,7 @@ def copy_offsets(
     execution: ExecutionOptions,
     quiet: Quiet = False,
 ) -> None:
-    """Copy a group's offsets to another group.
+    """Copy groups' offsets to other groups.
 
     Within a cluster, offsets are copied with their leader epochs and metadata. FROM may have members, TO
     must not. Offsets that TO has for other partitions stay. As with reset-offsets, nothing is changed
@@ -106,13 +122,16 @@ def copy_offsets(
         "--to-command-config": to_command_config,
         "--by-time": by_time,
         "--same-offsets": same_offsets,
+        "--same-names": same_names,
     }
     check_options((*RULES, *(_OTHER_CLUSTER if to_bootstrap is not None else ())), given)
+    sources = _sources(groups, same_names=same_names)
     execution.check()
     from kgroup.api.operations.copies import plan_copy
     from kgroup.net.admin.cluster import Cluster
     from kgroup.net.connect.properties import ConnectionOptions
 
+    progress = TerminalProgress(quiet=quiet)
     with ExitStack() as stack:
         there = here = stack.enter_context(Cluster(connection))
         if to_bootstrap is not None:
@@ -125,14 +144,25 @@ def copy_offsets(
             here = stack.enter_context(Cluster(connection))
         planned = plan_copy(
             there,
-            source,
             here,
-            destination,
+            sources,
             topics or (),
             by_time=by_time,
             clamp=clamp,
             create=create,
             now_ms=int(time.time() * 1000),
             command="copy-offsets",
+            progress=progress,
         )
         carry_out(here, connection, planned, execution, output, quiet=quiet)
+
+
+def _sources(groups: Sequence[str], *, same_names: bool) -> dict[str, str]:
+    """By group that gets offsets the one that has them. Raises InputError for other than two names."""
+    if same_names:
+        return {group: group for group in groups}
+    if len(groups) != 2:
+        hint = "" if len(groups) == 1 else "; for several groups there is --same-names"
+        raise InputError(f"name two groups, FROM and TO, not {len(groups)}{hint}")
+    source, destination = groups
+    return {destination: source}

@@ -1,17 +1,22 @@
-"""`kgroup delete-offsets`: a group's offsets for some topics deleted."""
+"""`kgroup delete-offsets`: groups' offsets for some topics deleted."""
 
 from typing import Final
 
 from kgroup.cli.operations.carry_out import carry_out
-from kgroup.cli.operations.options import ChangedCluster, ExecutionOptions, GroupName, TopicParts
+from kgroup.cli.operations.options import ChangedCluster, ExecutionOptions, GroupNames, TopicParts
 from kgroup.cli.shell.example import Example
 from kgroup.cli.shell.options import Output, Quiet
 from kgroup.errors import InputError
+from kgroup.report.progress import TerminalProgress
 
 EXAMPLES: Final = (
     Example(
         "Forget a topic that a group no longer reads",
         "kgroup delete-offsets billing -b localhost:9092 --topic orders-old --execute",
+    ),
+    Example(
+        "The same for several groups",
+        "kgroup delete-offsets billing audit -b localhost:9092 --topic orders-old --execute",
     ),
     Example(
         "What would be deleted for two partitions",
@@ -22,18 +27,20 @@ EXAMPLES: Final = (
 
 def delete_offsets(
     *,
-    group: GroupName,
+    groups: GroupNames = None,
     connection: ChangedCluster,
     topics: TopicParts = None,
     output: Output,
     execution: ExecutionOptions,
     quiet: Quiet = False,
 ) -> None:
-    """Delete a group's offsets for topics.
+    """Delete groups' offsets for topics.
 
-    The group may have members, as long as none of them subscribes to the topic. A consumer that returns to
+    A group may have members, as long as none of them subscribes to the topic. A consumer that returns to
     the topic starts by auto.offset.reset. Nothing is deleted without --execute, and there is an undo file.
     """
+    if not groups:
+        raise InputError("no GROUP given: the groups whose offsets to delete")
     if not topics:
         raise InputError("no --topic given: the topics whose offsets to delete")
     execution.check()
@@ -41,5 +48,6 @@ def delete_offsets(
     from kgroup.net.admin.cluster import Cluster
 
     with Cluster(connection) as cluster:
-        planned = plan_delete_offsets(cluster, group, topics, command="delete-offsets")
+        progress = TerminalProgress(quiet=quiet)
+        planned = plan_delete_offsets(cluster, groups, topics, command="delete-offsets", progress=progress)
         carry_out(cluster, connection, planned, execution, output, quiet=quiet)

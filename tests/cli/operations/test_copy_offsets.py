@@ -82,6 +82,39 @@ def test_the_same_offsets_lose_their_leader_epochs_in_another_cluster(
     assert committed(mirror.bootstrap, "same") == {("orders", 2): (200, -1, "")}
 
 
+def test_many_groups_keep_their_names_in_another_cluster_and_are_undone_together(
+    kafka: kgroup.testing.Cluster, mirror: kgroup.testing.Cluster, kgroup: Kgroup, tmp_path: Path
+) -> None:
+    names = [f"moves-{number}" for number in range(6)]
+    for number, name in enumerate(names):
+        commit(kafka.bootstrap, name, {("orders", 2): 150 + number})
+    commit(mirror.bootstrap, names[0], {("orders", 2): 7})
+    line = ["copy-offsets", *names, "--same-names", "-b", kafka.bootstrap, "--to-bootstrap", mirror.bootstrap]
+    undo = tmp_path / "undo"
+    ended = kgroup(*line, "--by-time", "--create", "--execute", "-q", "--undo-file", str(undo), "-o", "jsonl")
+    assert ended.status == 0, ended.err
+    rows = [json.loads(line) for line in ended.out.splitlines()]
+    assert [(row["group"], row["new_offset"], row["result"]) for row in rows] == [
+        (name, 50 + number, "done") for number, name in enumerate(names)
+    ]
+    assert [committed(mirror.bootstrap, name)["orders", 2][0] for name in names] == [50, 51, 52, 53, 54, 55]
+    assert kgroup("reset-offsets", "-b", mirror.bootstrap, "--undo", str(undo), "--execute").status == 0
+    assert [committed(mirror.bootstrap, name) for name in names] == [
+        {("orders", 2): (7, -1, "")},
+        *[{}] * 5,
+    ]
+
+
+def test_one_group_that_may_not_be_copied_leaves_the_others_alone(
+    kafka: kgroup.testing.Cluster, mirror: kgroup.testing.Cluster, kgroup: Kgroup
+) -> None:
+    commit(kafka.bootstrap, "waits", {("orders", 2): 150})
+    line = ["copy-offsets", "waits", "nosuch", "--same-names", "-b", kafka.bootstrap]
+    ended = kgroup(*line, "--to-bootstrap", mirror.bootstrap, "--by-time", "--create", "--execute")
+    assert (ended.status, ended.out, ended.err) == (1, "", "kgroup: no group 'nosuch' in this cluster\n")
+    assert committed(mirror.bootstrap, "waits") == {}
+
+
 @pytest.mark.parametrize(
     ("options", "status", "why"),
     [
@@ -92,8 +125,10 @@ def test_the_same_offsets_lose_their_leader_epochs_in_another_cluster(
         (
             ["source", "to", "--by-time"],
             2,
-            "--to-command-config, --by-time and --same-offsets are for another cluster: give --to-bootstrap",
+            "--to-command-config, --by-time, --same-offsets and --same-names are for another cluster: give"
+            " --to-bootstrap",
         ),
+        (["source"], 2, "name two groups, FROM and TO, not 1"),
         (
             ["source", "to", "--to-bootstrap", "a:1"],
             2,

@@ -79,6 +79,38 @@ def test_offsets_of_a_topic_are_deleted_and_restored(
     assert committed(kafka.bootstrap, "forgets") == BEFORE
 
 
+def test_offsets_of_many_groups_are_deleted_and_restored_together(
+    kafka: kgroup.testing.Cluster, kgroup: Kgroup, tmp_path: Path
+) -> None:
+    names = [f"forgetful-{number}" for number in range(6)]
+    for name in names:
+        commit(kafka.bootstrap, name, BEFORE)
+    line = ["delete-offsets", *names, "-b", kafka.bootstrap, "--topic", "orders"]
+    planned = kgroup(*line)
+    assert planned.err.splitlines() == [
+        *(f"kgroup: {name}: 2 offsets will be deleted" for name in names),
+        "kgroup: dry run: nothing is changed; --execute does it",
+    ]
+    undo = tmp_path / "undo"
+    assert kgroup(*line, "--execute", "--undo-file", str(undo)).status == 0
+    assert [set(committed(kafka.bootstrap, name)) for name in names] == [{("audit", 0)}] * 6
+    assert kgroup("reset-offsets", "-b", kafka.bootstrap, "--undo", str(undo), "--execute").status == 0
+    assert [committed(kafka.bootstrap, name) for name in names] == [BEFORE] * 6
+
+
+def test_one_group_without_offsets_of_the_topic_leaves_the_others_alone(
+    kafka: kgroup.testing.Cluster, kgroup: Kgroup
+) -> None:
+    commit(kafka.bootstrap, "has-both", BEFORE)
+    commit(kafka.bootstrap, "has-audit", {("audit", 0): 0})
+    ended = kgroup(
+        "delete-offsets", "has-both", "has-audit", "-b", kafka.bootstrap, "--topic", "orders", "--execute"
+    )
+    assert (ended.status, ended.out) == (1, "")
+    assert ended.err == "kgroup: group 'has-audit' has no offsets for orders\n"
+    assert committed(kafka.bootstrap, "has-both") == BEFORE
+
+
 def test_offsets_of_some_partitions_only(kafka: kgroup.testing.Cluster, kgroup: Kgroup) -> None:
     commit(kafka.bootstrap, "partly-forgets", BEFORE)
     line = ["delete-offsets", "partly-forgets", "-b", kafka.bootstrap, "--topic", "orders:2,1", "--execute"]
@@ -106,6 +138,7 @@ def test_a_topic_that_a_member_reads_is_refused_and_another_is_not(
     ("options", "status", "why"),
     [
         (["delete"], 2, "no GROUP given: the groups to delete"),
+        (["delete-offsets", "--topic", "orders"], 2, "no GROUP given: the groups whose offsets to delete"),
         (["delete-offsets", "kept"], 2, "no --topic given: the topics whose offsets to delete"),
         (["delete-offsets", "nosuch", "--topic", "orders"], 1, "no group 'nosuch' in this cluster"),
         (["delete-offsets", "kept", "--topic", "orders:1"], 1, "group 'kept' has no offsets for orders:1"),
