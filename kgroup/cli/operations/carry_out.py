@@ -49,7 +49,11 @@ def carry_out(
     now_ms = int(time.time() * 1000)
     path = execution.undo_file or _default_path(planned, now_ms)
     say(f"undo file: {path}")
-    executed = execute(cluster, planned, path, now_ms=now_ms, progress=TerminalProgress(quiet=quiet))
+    try:
+        executed = execute(cluster, planned, path, now_ms=now_ms, progress=TerminalProgress(quiet=quiet))
+    except KeyboardInterrupt:
+        say(f"interrupted; what was done is undone by: {undo_command(connection, path)}")
+        raise
     _show(planned, executed, output)
     if executed.is_done:
         if not quiet:

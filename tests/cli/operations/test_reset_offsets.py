@@ -9,6 +9,8 @@ from zlib import crc32
 import pytest
 
 import kgroup.testing
+from kgroup.api.operations import each_group, execute
+from kgroup.net.admin.committed import commit_offsets
 from kgroup.testing import cluster
 from tests.cli.conftest import Ended, Kgroup
 from tests.cli.operations.conftest import BEGIN_MS, MINUTE_MS, commit, committed, member
@@ -399,3 +401,32 @@ def test_what_is_refused(
     ended = kgroup("reset-offsets", "-b", kafka.bootstrap, *words, "--execute")
     assert (ended.status, ended.out, ended.err) == (1, "", f"kgroup: {why.replace('{group}', group)}\n")
     assert committed(kafka.bootstrap, group) == BEFORE
+
+
+def test_an_interrupt_in_the_middle_names_the_way_back(
+    kafka: kgroup.testing.Cluster, kgroup: Kgroup, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(each_group, "AT_ONCE", 1)
+    groups = ["halt-1", "halt-2", "halt-3"]
+    for name in groups:
+        commit(kafka.bootstrap, name, BEFORE)
+
+    def interrupted_in_second(cluster: Any, group: str, positions: Any) -> Any:
+        if group == "halt-2":
+            raise KeyboardInterrupt
+        return commit_offsets(cluster, group, positions)
+
+    line = ["reset-offsets", *groups, "-b", kafka.bootstrap, "--topic", "orders:2", "--to-earliest", "-q"]
+    undo = tmp_path / "undo"
+    with monkeypatch.context() as patched:
+        patched.setattr(execute, "commit_offsets", interrupted_in_second)
+        ended = kgroup(*line, "--execute", "--undo-file", str(undo))
+    way_back = f"kgroup reset-offsets -b {kafka.bootstrap} --undo {undo}"
+    assert (ended.status, ended.out) == (130, "")
+    assert ended.err.splitlines() == [
+        f"kgroup: undo file: {undo}",
+        f"kgroup: interrupted; what was done is undone by: {way_back}",
+    ]
+    assert [committed(kafka.bootstrap, name)["orders", 2][0] for name in groups] == [0, 200, 200]
+    assert kgroup(*way_back.split()[1:], "--execute").status == 0
+    assert [committed(kafka.bootstrap, name) for name in groups] == [BEFORE] * 3
