@@ -10,13 +10,12 @@ before it are removed only when it is whole.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final, Generic
 
-from kgroup.errors import InputError
+from kgroup.spark.checkpoint_folder import CheckpointFolder
 from kgroup.spark.reductions import Part, Reduction
 
 if TYPE_CHECKING:
@@ -28,8 +27,6 @@ _STATE: Final = f"{_STATES}4"
 """In the checkpoint folder. Another number when the form of states changes; parts have their own versions."""
 
 _BASE: Final = "base-"
-_DONE: Final = "_SUCCESS"
-_FILE: Final = ".parquet"
 _FEW: Final = 32  # micro-batches that are kept apart at least
 _MANY: Final = 256  # and at most, however small they are beside the base
 _MERGED_AT_ONCE: Final = 16
@@ -48,8 +45,7 @@ class StreamState(Generic[Part]):
 
     def __init__(self, session: "SparkSession", checkpoint: str, reduction: Reduction[Part]) -> None:
         self._session = session
-        self._checkpoint = checkpoint
-        self._folder = f"{checkpoint.rstrip('/')}/{_STATE}"
+        self._folder = CheckpointFolder(session, checkpoint, _STATE)
         self._reduction = reduction
         self._number: int | None = None
         self._parts: dict[int, Part] = {}
@@ -58,13 +54,7 @@ class StreamState(Generic[Part]):
 
     def check_version(self) -> None:
         """Raises InputError where the folder has states, and none that this version can read."""
-        names = self._names(self._checkpoint)
-        states = [name for name in names if name.startswith(_STATES)]
-        if states and _STATE not in states:
-            raise InputError(
-                f"--checkpoint {self._checkpoint}: made by another version of kgroup, which this one cannot"
-                " go on from; give a new folder, and the log is read from its beginning"
-            )
+        self._folder.check_version(_STATES)
 
     def advance(self, rows: "DataFrame", number: int) -> Advanced[Part]:
         """Take micro-batch `number`, LIVE_SCHEMA's rows, and return what all so far comes to.
@@ -72,15 +62,15 @@ class StreamState(Generic[Part]):
         Raises InputError for a checkpoint that is damaged.
         """
         if number == 0:
-            self._remove(self._folder)
+            self._folder.remove()
             self._parts, self._base, self._since_base = {}, None, 0
         elif self._number != number - 1:
             self._load(number - 1)
         if number > 0:
             self._compact(number - 1)
-        rows.repartition(1).write.mode("overwrite").parquet(self._path(number))
+        rows.repartition(1).write.mode("overwrite").parquet(self._folder.path(str(number)))
         parts, anew = dict(self._parts), {}
-        with self._damage_named():
+        with self._folder.damage_named():
             for row in self._rows(str(number)):
                 partition = row["offsets_partition"]
                 parts[partition] = followed(parts.get(partition), [row], self._reduction)
@@ -92,20 +82,20 @@ class StreamState(Generic[Part]):
 
     def _load(self, number: int) -> None:
         """What micro-batch `number` left."""
-        names = self._whole_states()
+        names = self._folder.whole()
         bases = sorted(int(name.removeprefix(_BASE)) for name in names if name.startswith(_BASE))
         if bases and bases[-1] > number:
-            raise self._damaged(
+            raise self._folder.damaged(
                 f"it has the state of micro-batch {bases[-1]}, and Spark's notes go to {number}"
             )
         self._base = bases[-1] if bases else None
         first = 0 if self._base is None else self._base + 1
         missing = [each for each in range(first, number + 1) if str(each) not in names]
         if missing:
-            raise self._damaged(f"what micro-batch {missing[0]} came to is not in it")
+            raise self._folder.damaged(f"what micro-batch {missing[0]} came to is not in it")
         self._parts = {}
         read = [] if self._base is None else [f"{_BASE}{self._base}"]
-        with self._damage_named():
+        with self._folder.damage_named():
             for name in [*read, *map(str, range(first, number + 1))]:
                 for row in self._rows(name):
                     partition = row["offsets_partition"]
@@ -119,11 +109,11 @@ class StreamState(Generic[Part]):
         first = 0 if self._base is None else self._base + 1
         names = [str(each) for each in range(first, number + 1)]
         base = [] if self._base is None else [f"{_BASE}{self._base}"]
-        if base and self._since_base < _MANY and self._bytes(names) < self._bytes(base):
+        if base and self._since_base < _MANY and self._folder.bytes_of(names) < self._folder.bytes_of(base):
             return
-        self._merged([*base, *names]).write.mode("overwrite").parquet(f"{self._folder}/{_BASE}{number}")
+        self._merged([*base, *names]).write.mode("overwrite").parquet(self._folder.path(f"{_BASE}{number}"))
         for name in [*base, *names]:
-            self._remove(f"{self._folder}/{name}")
+            self._folder.remove(name)
         self._base, self._since_base = number, 0
 
     def _merged(self, names: Iterable[str]) -> "DataFrame":
@@ -151,66 +141,7 @@ class StreamState(Generic[Part]):
     def _frame(self, name: str) -> "DataFrame":
         from kgroup.spark.live_source import LIVE_SCHEMA
 
-        return self._session.read.schema(LIVE_SCHEMA).parquet(f"{self._folder}/{name}")
-
-    def _path(self, number: int) -> str:
-        return f"{self._folder}/{number}"
-
-    def _whole_states(self) -> set[str]:
-        """Those whose folder has Spark's mark and the one file."""
-        return {
-            name
-            for name in self._names(self._folder)
-            if {_DONE, _FILE} <= {_kind_of(file) for file in self._names(f"{self._folder}/{name}")}
-        }
-
-    def _damaged(self, why: str) -> InputError:
-        return InputError(
-            f"--checkpoint {self._checkpoint}: damaged: {why}; give a new folder, and the log is read from"
-            " its beginning"
-        )
-
-    @contextmanager
-    def _damage_named(self) -> Iterator[None]:
-        from py4j.protocol import Py4JError
-        from pyspark.errors import PySparkException
-
-        from kgroup.spark.failure import cause_of
-        from kgroup.spark.parts.packing import DamagedPartError
-
-        try:
-            yield
-        except DamagedPartError as error:
-            raise self._damaged(str(error)) from error
-        except (PySparkException, Py4JError) as error:
-            raise self._damaged(cause_of(error)) from error
-
-    # Through Hadoop, as the folder may be anywhere that Spark can write to.
-
-    def _names(self, path: str) -> list[str]:
-        files, folder = self._hadoop(path)
-        return [each.getPath().getName() for each in files.listStatus(folder)] if files.exists(folder) else []
-
-    def _bytes(self, names: Iterable[str]) -> int:
-        total = 0
-        for name in names:
-            files, folder = self._hadoop(f"{self._folder}/{name}")
-            total += files.getContentSummary(folder).getLength()
-        return total
-
-    def _remove(self, path: str) -> None:
-        files, folder = self._hadoop(path)
-        files.delete(folder, True)
-
-    def _hadoop(self, path: str) -> tuple[Any, Any]:
-        """The file system of a path, and the path as it takes it."""
-        jvm: Any = self._session._jvm
-        hadoop_path = jvm.org.apache.hadoop.fs.Path(path)
-        return hadoop_path.getFileSystem(self._session._jsc.hadoopConfiguration()), hadoop_path
-
-
-def _kind_of(file: str) -> str:
-    return _FILE if file.endswith(_FILE) else file
+        return self._session.read.schema(LIVE_SCHEMA).parquet(self._folder.path(name))
 
 
 def followed(before: Any, rows: Iterable[Mapping[str, Any]], reduction: Reduction[Any]) -> Any:
