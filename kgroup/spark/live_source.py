@@ -4,6 +4,9 @@ Each micro-batch is a span of offsets of each partition, from one batch's bounda
 again gives the same. Executors fetch the raw batches of a span and reduce them by the scan that reads files;
 what reaches Spark is one row of LIVE_SCHEMA for each partition with something new. A partition whose log is
 not the one any more that was read is begun anew (`positions.py`), and its row says so.
+
+On request there is a micro-batch, an empty one if need be, whenever all is read: what a silence means changes
+with the time alone.
 """
 
 import json
@@ -46,6 +49,7 @@ SOURCE: Final = "kgroup-live"
 _SECRET: Final = "secret"  # passwords are in it; by this name Spark's own spark.redaction.regex knows it
 _REDUCTION: Final = "reduction"
 _OFFSETS_MAX: Final = "offsets_max"
+_TELLS_WHOLE: Final = "tells_whole"
 _TASKS_MAX: Final = 8  # of one micro-batch; each opens a connection
 
 ANEW: Final = "anew"
@@ -72,6 +76,10 @@ class OffsetsTopic(Protocol):
 
     def ids(self) -> tuple[str | None, object]:
         """Those of the cluster and of the topic, None where there are none."""
+        ...
+
+    def now_ms(self) -> int:
+        """The time, in epoch ms."""
         ...
 
     def spans(self, leaderless: set[int] | None = None) -> Spans:
@@ -117,25 +125,41 @@ class LiveDataSource(DataSource):
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802  Spark's name
         """The reader of the topic in the options."""
         topic = self.TOPIC.of_description(json.loads(self.options[_SECRET]))
-        return LiveReader(topic, reduction_of_json(self.options[_REDUCTION]), int(self.options[_OFFSETS_MAX]))
+        return LiveReader(
+            topic,
+            reduction_of_json(self.options[_REDUCTION]),
+            int(self.options[_OFFSETS_MAX]),
+            tells_whole=json.loads(self.options[_TELLS_WHOLE]),
+        )
 
 
-def source_options(topic: OffsetsTopic, reduction: Reduction[Any], offsets_max: int) -> dict[str, str]:
-    """The topic to read, its reduction, and about how many offsets a micro-batch may have, as options."""
+def source_options(
+    topic: OffsetsTopic, reduction: Reduction[Any], offsets_max: int, *, tells_whole: bool = False
+) -> dict[str, str]:
+    """The topic to read, its reduction, and about how many offsets a micro-batch may have, as options.
+
+    With `tells_whole` there is a micro-batch whenever all is read, and its `Positions` say so.
+    """
     return {
         _SECRET: json.dumps(topic.described()),
         _REDUCTION: reduction_as_json(reduction),
         _OFFSETS_MAX: str(offsets_max),
+        _TELLS_WHOLE: json.dumps(tells_whole),
     }
 
 
 class SpanReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Offsets of the stream are `Positions`; subclasses say what a span of the log becomes."""
+    """Offsets of the stream are `Positions`; subclasses say what a span of the log becomes.
 
-    def __init__(self, topic: OffsetsTopic, offsets_max: int) -> None:
+    With `tells_whole` they say when all was read.
+    """
+
+    def __init__(self, topic: OffsetsTopic, offsets_max: int, *, tells_whole: bool = False) -> None:
         self._topic = topic
         self._offsets_max = offsets_max
+        self._tells_whole = tells_whole
         self._last: Mapping[int, int] | None = None
+        self._last_ms: int | None = None
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802  Spark's name
         """The offset at which each partition begins."""
@@ -155,6 +179,7 @@ class SpanReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802  Spark's name
         """Go no further than the log goes now. Raises SourceError for a partition that has no leader."""
         self._last = {partition: end for partition, (_, end) in self._topic.spans().items()}
+        self._last_ms = self._topic.now_ms()
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
         """The end of the next micro-batch, at boundaries of batches."""
@@ -172,11 +197,8 @@ class SpanReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 following = looked.partitions[partition].offset
                 backlog[partition] = (following, max(known_end, following))
         most = limit.max_rows if isinstance(limit, ReadMaxRows) else None
-        ends = {
-            partition: end
-            for partition, end in admitted(backlog, most, self._topic).items()
-            if end > backlog[partition][0]
-        }
+        may_be = admitted(backlog, most, self._topic)
+        ends = {partition: end for partition, end in may_be.items() if end > backlog[partition][0]}
         epochs_before = self._topic.epochs_before(ends)
         unsure = (waiting & now.spans.keys()) | (ends.keys() - epochs_before.keys())
         if self._last is not None and unsure:
@@ -184,7 +206,16 @@ class SpanReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             raise SourceError(
                 f"{self._topic.name}: partition {min(unsure)}: its leader cannot say yet how far the log goes"
             )
-        return advanced(looked, ends, epochs_before).as_json()
+        is_all = not unsure and all(may_be[partition] == end for partition, (_, end) in backlog.items())
+        reached = advanced(looked, ends, epochs_before)
+        return replace(reached, whole_ms=self._whole_ms(read, is_all=is_all)).as_json()
+
+    def _whole_ms(self, read: Positions, *, is_all: bool) -> int | None:
+        if not self._tells_whole:
+            return read.whole_ms  # as it is: nothing new by itself
+        if not is_all:
+            return None
+        return self._topic.now_ms() if self._last_ms is None else self._last_ms
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         """Tasks of several spans each, the largest ones apart."""
@@ -227,8 +258,15 @@ class SpanReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 class LiveReader(SpanReader):
     """Reduces each span to a row of LIVE_SCHEMA."""
 
-    def __init__(self, topic: OffsetsTopic, reduction: Reduction[Any], offsets_max: int) -> None:
-        super().__init__(topic, offsets_max)
+    def __init__(
+        self,
+        topic: OffsetsTopic,
+        reduction: Reduction[Any],
+        offsets_max: int,
+        *,
+        tells_whole: bool = False,
+    ) -> None:
+        super().__init__(topic, offsets_max, tells_whole=tells_whole)
         self._reduction = reduction
 
     def of_span(self, span: SpanToRead, fetched: "Slice") -> Iterator[pa.RecordBatch]:

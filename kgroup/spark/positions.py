@@ -35,14 +35,20 @@ class Position:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Positions:
-    """How far each partition is read, and of which cluster and topic; ids are None where there are none."""
+    """How far each partition is read, and of which cluster and topic; ids are None where there are none.
+
+    `whole_ms` is when all was read that there was (epoch ms), None while there is more, and for who does not
+    ask.
+    """
 
     cluster_id: str | None
     topic_id: str | None
     partitions: Mapping[int, Position]
+    whole_ms: int | None = None
 
     def as_json(self) -> dict[str, Any]:
         """As Spark keeps it in its checkpoint."""
+        whole = {} if self.whole_ms is None else {"whole": self.whole_ms}
         return {
             "cluster": self.cluster_id,
             "topic": self.topic_id,
@@ -50,6 +56,7 @@ class Positions:
                 str(partition): [each.offset, each.epoch, each.life, each.begin, each.why]
                 for partition, each in sorted(self.partitions.items())
             },
+            **whole,
         }
 
     @classmethod
@@ -60,7 +67,12 @@ class Positions:
                 int(partition): Position(offset=offset, epoch=epoch, life=life, begin=begin, why=why)
                 for partition, (offset, epoch, life, begin, why) in encoded["partitions"].items()
             }
-            return cls(cluster_id=encoded["cluster"], topic_id=encoded["topic"], partitions=partitions)
+            return cls(
+                cluster_id=encoded["cluster"],
+                topic_id=encoded["topic"],
+                partitions=partitions,
+                whole_ms=encoded.get("whole"),
+            )
         except (KeyError, TypeError, ValueError, AttributeError):
             raise InputError(
                 "the checkpoint's offsets are not as this version of kgroup writes them; give a new folder"

@@ -31,7 +31,8 @@ class StreamOptions(Generic[Part]):
     """A stream's source and limits. `checkpoint`, a folder on any file system of Spark's, keeps the progress.
 
     `offsets_max` is for one micro-batch, about. `every_ms` is from one micro-batch to the next; None stops
-    when all is read that was there at the beginning.
+    when all is read that was there at the beginning. With `tells_whole` there is a micro-batch whenever all
+    is read, even if nothing is new, and `spark_notes.positions_of` tells these from others.
     """
 
     topic: "OffsetsTopic"
@@ -39,6 +40,7 @@ class StreamOptions(Generic[Part]):
     checkpoint: str
     offsets_max: int
     every_ms: int | None
+    tells_whole: bool = False
 
 
 def run_stream(
@@ -79,7 +81,9 @@ def _start(
 
     session.dataSource.register(LiveDataSource.of_topics(type(options.topic)))
     stream = session.readStream.format(LiveDataSource.name()).options(
-        **source_options(options.topic, options.reduction, options.offsets_max)
+        **source_options(
+            options.topic, options.reduction, options.offsets_max, tells_whole=options.tells_whole
+        )
     )
     state = StreamState(session, options.checkpoint, options.reduction)
     state.check_version()

@@ -273,6 +273,42 @@ def test_what_was_removed_before_it_was_read_begins_the_partition_anew(reader, m
     assert row["anew"] == "offsets 10 to 14 were removed before they were read"
 
 
+def test_who_asks_is_told_when_all_is_read_and_again_though_nothing_is_new(monkeypatch):
+    reader = LiveReader(LIVES, NewestRecords(), 1000, tells_whole=True)
+    at, told = reader.initialOffset(), []
+    while not told or told[-1] is None:
+        at = reader.latestOffset(at, ReadMaxRows(1000))
+        told.append(at.get("whole"))
+    assert len(told) > 3
+    assert set(told[:-1]) == {None}
+    assert (told[-1], offsets(at)) == (7, ends(LIVES.spans()))
+    monkeypatch.setattr(FilesTopic, "now_ms", lambda topic: 8)
+    again = reader.latestOffset(at, ReadMaxRows(1000))
+    assert (again["whole"], offsets(again)) == (8, offsets(at))
+    assert planned(reader, at, again) == []
+    # Whoever does not ask goes on from there, and has nothing to do.
+    assert LiveReader(LIVES, NewestRecords(), 1000).latestOffset(again, ReadAllAvailable()) == again
+
+
+def test_where_what_is_there_is_asked_for_it_is_told_once(monkeypatch):
+    reader = LiveReader(LIVES, NewestRecords(), 1000, tells_whole=True)
+    reader.prepareForTriggerAvailableNow()
+    monkeypatch.setattr(FilesTopic, "now_ms", lambda topic: 8)
+    at = read_to_the_end(reader)
+    assert at["whole"] == 7
+    assert reader.latestOffset(at, ReadAllAvailable()) == at
+
+
+@pytest.mark.parametrize("question", ["epoch_ends", "epochs_before"])
+def test_what_cannot_be_asked_now_is_not_all(changing, monkeypatch, question):
+    reader = LiveReader(LIVES, NewestRecords(), 1000, tells_whole=True)
+    at = read_to_the_end(reader)
+    assert at["whole"] == 7
+    changing["spans"] = {partition: (0, end + 1) for partition, (_, end) in changing["spans"].items()}
+    monkeypatch.setattr(FilesTopic, question, lambda topic, asked: {})
+    assert reader.latestOffset(at, ReadAllAvailable()).get("whole") is None
+
+
 @pytest.mark.parametrize("offsets", [{"7": 500}, {"cluster": None, "topic": None, "partitions": {"7": 1}}])
 def test_offsets_of_another_version_are_refused(reader, offsets):
     with pytest.raises(InputError, match="not as this version of kgroup writes them"):

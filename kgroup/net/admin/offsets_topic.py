@@ -1,5 +1,6 @@
 """A cluster's offsets topic, to be read in pieces by any process that is handed one."""
 
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,6 +41,10 @@ class LiveOffsetsTopic:
         with Cluster(self.connection) as cluster:
             topic = cluster.topics([OFFSETS_TOPIC]).get(OFFSETS_TOPIC)
             return cluster.cluster_id(), None if topic is None else topic.topic_id
+
+    def now_ms(self) -> int:
+        """The time by the clock of who asks, in epoch ms."""
+        return int(time.time() * 1000)
 
     def spans(self, leaderless: set[int] | None = None) -> dict[int, tuple[int, int]]:
         """The first offset and the high watermark of each partition; see `offsets_spans`."""

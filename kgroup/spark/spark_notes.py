@@ -1,0 +1,43 @@
+"""What Spark notes in a stream's checkpoint, as text: the query's id, and how far each micro-batch reads."""
+
+import json
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from kgroup.spark.checkpoint_folder import damaged
+from kgroup.spark.positions import Positions
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+Value = TypeVar("Value")
+
+
+def stream_id(session: "SparkSession", checkpoint: str) -> str:
+    """The id that Spark gave the query when the checkpoint was new. Raises InputError for a damaged one."""
+    return _noted(session, checkpoint, "metadata", lambda lines: str(json.loads(lines[0])["id"]))
+
+
+def positions_of(session: "SparkSession", checkpoint: str, number: int) -> Positions:
+    """Up to where micro-batch `number` reads, noted before it begins. Raises InputError for a damaged note.
+
+    The note has the version of its form, facts of the micro-batch, and a line for each source.
+    """
+    return _noted(
+        session, checkpoint, f"offsets/{number}", lambda lines: Positions.of_json(json.loads(lines[-1]))
+    )
+
+
+def _noted(session: "SparkSession", checkpoint: str, note: str, read: Callable[[list[Any]], Value]) -> Value:
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    from kgroup.spark.failure import cause_of
+
+    try:
+        rows = session.read.text(f"{checkpoint.rstrip('/')}/{note}").collect()
+        return read([row.value for row in rows])
+    except (PySparkException, Py4JError) as error:
+        raise damaged(checkpoint, cause_of(error)) from error
+    except (IndexError, KeyError, TypeError, ValueError):
+        raise damaged(checkpoint, f"{note} is not as Spark writes it") from None
