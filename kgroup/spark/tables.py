@@ -44,6 +44,15 @@ def save_table(
     return table.num_rows
 
 
+def frame_of(
+    session: "SparkSession", schema: "pa.Schema", batches: "Iterable[pa.RecordBatch]"
+) -> "DataFrame":
+    """These rows, for Spark's writers."""
+    import pyarrow as pa
+
+    return session.createDataFrame(pa.Table.from_batches(batches, schema))
+
+
 def save_frame(session: "SparkSession", name: str, frame: "DataFrame", times: Sequence[str]) -> int:
     """The same for rows that executors hold; the columns `times` are epoch ms and become timestamps."""
     from pyspark.sql.functions import col, timestamp_millis
@@ -56,13 +65,10 @@ def write_parquet(
     session: "SparkSession", folder: str, schema: "pa.Schema", batches: "Iterable[pa.RecordBatch]"
 ) -> None:
     """Write these rows as one Parquet file into a folder, instead of what it held."""
-    import pyarrow as pa
-
     from kgroup.spark.failure import raised_as_kgroup_error
 
     with raised_as_kgroup_error(folder):
-        frame = session.createDataFrame(pa.Table.from_batches(batches, schema))
-        frame.coalesce(1).write.mode("overwrite").parquet(folder)
+        frame_of(session, schema, batches).coalesce(1).write.mode("overwrite").parquet(folder)
 
 
 def _write(frame: "DataFrame", name: str) -> None:
