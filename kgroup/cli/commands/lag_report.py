@@ -28,6 +28,10 @@ EXAMPLES: Final = (
         "Lag and findings of logs in object storage, as tables of Spark's catalog",
         "kgroup lag-report --spark s3://bucket/cluster-7 --stuck --save-as lag",
     ),
+    Example(
+        "Of a live cluster what is found from now on, and what is over, each once",
+        "kgroup lag-report -b kafka:9092 --spark --stream --checkpoint DIR --stuck -o jsonl",
+    ),
 )
 
 

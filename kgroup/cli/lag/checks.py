@@ -77,9 +77,14 @@ RULES: Final[tuple[Rule, ...]] = (
         options={"--explain"}, others={"--save-as"}, why="--explain is a page to read, not rows for --save-as"
     ),
     Clash(
-        options={"--stuck", "--explain", "--fail-on"},
+        options={"--explain", "--fail-on"},
         others={"--windows", "--stream"},
-        why="--stuck, --explain and --fail-on are neither for --windows nor for --stream",
+        why="--explain and --fail-on are neither for --windows nor for --stream",
+    ),
+    Clash(
+        options={"--stuck"},
+        others={"--windows"},
+        why="--stuck is of the present, and --windows of the past",
     ),
     # What only changes something else.
     Needs(
@@ -132,8 +137,8 @@ RULES: Final[tuple[Rule, ...]] = (
     ),
     Clash(
         options={"--stream"},
-        others={"--windows", "--save-as"},
-        why="--stream reports the present, on the screen or to Parquet: no --windows, --save-as",
+        others={"--windows"},
+        why="--stream reports the present: no --windows with it",
     ),
 )
 

@@ -65,7 +65,7 @@ def spark_options(
         option(
             "--save-as",
             metavar="TABLE",
-            help="Save rows in Spark's catalog, instead of printing.",
+            help="Save rows in Spark's catalog, instead of printing; with --stream a view of the newest.",
             section=Section.SPARK,
         ),
     ] = None,
@@ -95,7 +95,7 @@ class Streaming:
         bool,
         option(
             "--stream",
-            help="With -b: report again after each micro-batch.",
+            help="With -b: report again after each micro-batch; with --stuck, what has changed.",
             section=Section.SPARK,
         ),
     ] = False

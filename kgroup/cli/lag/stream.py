@@ -1,5 +1,6 @@
 """`lag-report --spark --stream`: a live cluster's report again and again, each time from what is new."""
 
+import json
 import sys
 import time
 from dataclasses import dataclass, replace
@@ -10,6 +11,7 @@ from kgroup.api.lag.options import WINDOW_COMMITS, LagOptions, matcher
 from kgroup.api.lag.reading import AsOf
 from kgroup.api.lag.report import LagReport, report_of
 from kgroup.api.opened import OpenedLogs
+from kgroup.cli.lag.present import is_shown
 from kgroup.cli.lag.request import LagRequest
 from kgroup.cli.lag.spark import spark_session
 from kgroup.cli.lag.spark_options import Streaming
@@ -17,18 +19,34 @@ from kgroup.cli.lag.views import lagging
 from kgroup.cli.shell.say import say
 from kgroup.cli.shell.times import parse_length
 from kgroup.errors import InputError
+from kgroup.lag.findings.text import counted
 from kgroup.log.files.sources import Sources
 from kgroup.net.admin.cluster import Cluster
 from kgroup.net.admin.offsets_topic import LiveOffsetsTopic
 from kgroup.net.connect.properties import ConnectionOptions
-from kgroup.report.emit import Column, OutputFormat, OutputOptions, arrow_schema
+from kgroup.report.emit import (
+    Column,
+    OutputFormat,
+    OutputOptions,
+    Row,
+    arrow_batches,
+    arrow_schema,
+    emit,
+    to_json,
+)
 from kgroup.report.emit_columns import Columns, column_batches, emit_columns, selected
+from kgroup.report.lag.finding_events import EVENT_COLUMNS, EVENT_TABLE, turned
+from kgroup.report.lag.finding_rows import finding_rows, with_clients
 from kgroup.scan.reductions.scanned import ScanPlan
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    import pyarrow as pa
     from pyspark.sql import SparkSession
+
+    from kgroup.lag.findings.model import Finding
+    from kgroup.spark.open_findings import OpenFindings
 
 # The same whatever is asked, as a checkpoint may be gone on with to ask something else.
 _PLAN: Final = ScanPlan(slots=WINDOW_COMMITS, history=True)
@@ -83,7 +101,8 @@ def report_stream(request: LagRequest) -> None:
     check_cluster(connection)
     with spark_session(request.spark, request.progress, request.work) as session:
         assert session is not None, "the options were checked"
-        columns = request.options.columns(is_table=output.format is OutputFormat.TABLE)
+        is_table = output.format is OutputFormat.TABLE and request.save_as is None
+        columns = request.options.columns(is_table=is_table)
         _run(session, request, connection, settings, columns)
 
 
@@ -94,11 +113,19 @@ def _run(
     settings: StreamSettings,
     columns: "Sequence[Column]",
 ) -> None:
+    from kgroup.spark.open_findings import OpenFindings
     from kgroup.spark.shipping import is_connected
     from kgroup.spark.stream import StreamOptions, run_stream
+    from kgroup.spark.stream_tables import check_stream_table
 
     if is_connected(session):
         raise InputError("--stream reports from here, so it needs a --master, not a --remote")
+    if request.save_as is not None:
+        check_stream_table(session, request.save_as)
+    open_findings = None
+    if request.asked.stuck:
+        open_findings = OpenFindings(session, settings.checkpoint)
+        open_findings.check_version()
     shipped = connection.self_contained()
     options = StreamOptions(
         topic=LiveOffsetsTopic(shipped),
@@ -106,8 +133,10 @@ def _run(
         checkpoint=settings.checkpoint,
         offsets_max=settings.offsets_max,
         every_ms=settings.every_ms,
+        tells_whole=request.asked.stuck,
     )
-    run_stream(session, options, _Batches(session, shipped, request, settings, columns).each, say)
+    batches = _Batches(session, shipped, request, settings, columns, open_findings)
+    run_stream(session, options, batches.each, say)
 
 
 @dataclass(slots=True)
@@ -119,36 +148,93 @@ class _Batches:
     request: LagRequest
     settings: StreamSettings
     columns: "Sequence[Column]"
+    open_findings: "OpenFindings | None"
+    """Where findings are told as events."""
 
     def each(self, number: int, state: Any) -> None:
         scanned = scanned_of(_PLAN, state)
         now_ms = self.settings.now_ms or int(time.time() * 1000)
         # While it catches up a group may not have come yet, which is no mistake of the user's.
         everything: LagOptions = replace(self.request.options, groups=None)
+        said = f"micro-batch {number}: {scanned.newest.records} records so far"
         with Cluster(self.connection) as cluster:
             logs = OpenedLogs(sources=Sources(segments=()), listing=cluster.log_listing(), cluster=cluster)
             as_of = AsOf(now_ms=now_ms, log_ms=now_ms)
             report = report_of(logs, everything, scanned, as_of, progress=self.request.progress)
-            self._write(number, self._chunks(report))
+            found: list[Finding] = []
+            if self.open_findings is None or self.request.save_as is not None:
+                self._write(number, self._chunks(report, found))
+            if self.open_findings is not None:
+                events = self._events(number, report, found, self.open_findings)
+                self._tell(number, events or ())
+                said += ", still catching up" if events is None else f", {counted(len(events), 'event')}"
         if not self.request.quiet:
-            say(f"micro-batch {number}: {scanned.newest.records} records so far")
+            say(said)
         for line in report.problems:
             say(line)
 
-    def _chunks(self, report: LagReport) -> "Iterator[Columns]":
+    def _chunks(self, report: LagReport, found: "list[Finding]") -> "Iterator[Columns]":
+        """The rows that are wanted; what is found is put into `found` as they pass."""
         wanted = matcher(self.request.options.groups)
         for chunk in report.chunks():
+            found += (finding for _, findings in chunk.groups for finding in findings)
             columns = selected(chunk.columns, [wanted(row.group) for row in chunk.rows])
             yield lagging(columns) if self.request.only_lagging else columns
 
+    def _events(
+        self, number: int, report: LagReport, found: "list[Finding]", open_findings: "OpenFindings"
+    ) -> "Sequence[Row] | None":
+        """What was opened and closed; None where the log is read in part, so that nothing can be judged."""
+        if not open_findings.is_whole(number):
+            return None
+        if self.request.save_as is None:
+            found += (finding for _, findings in report.groups() for finding in findings)
+        wanted = matcher(self.request.options.groups)
+        shown = [each for each in found if wanted(each.group) and is_shown(each, self.request)]
+        # In JSON's types, whatever made the numbers.
+        rows = [json.loads(to_json(row)) for row in finding_rows(with_clients(shown, report.inputs.groups))]
+
+        def decide(were_open: "Sequence[Row]") -> "tuple[Sequence[Row], Sequence[Row]]":
+            turn = turned(were_open, rows, report.as_of.now_ms, closes=not report.problems)
+            return turn.events, turn.still_open
+
+        return open_findings.events(number, decide)
+
     def _write(self, number: int, chunks: "Iterable[Columns]") -> None:
-        output = self.request.output
-        if output.path is None:
+        output, save_as = self.request.output, self.request.save_as
+        if save_as is None and output.path is None:
             emit_columns(chunks, self.columns, output)
             sys.stdout.flush()
             return
+        batches = column_batches(chunks, self.columns)
+        if save_as is None:
+            self._write_parquet(number, batches, self.columns)
+            return
+        from kgroup.spark.stream_tables import replace_latest
+        from kgroup.spark.tables import frame_of
+
+        replace_latest(self.session, save_as, frame_of(self.session, arrow_schema(self.columns), batches))
+
+    def _tell(self, number: int, events: "Sequence[Row]") -> None:
+        output, save_as = self.request.output, self.request.save_as
+        if save_as is not None:
+            from kgroup.spark.stream_tables import append_events
+            from kgroup.spark.tables import frame_of
+
+            batches = arrow_batches(events, EVENT_COLUMNS)
+            frame = frame_of(self.session, arrow_schema(EVENT_COLUMNS), batches)
+            append_events(self.session, save_as, self.settings.checkpoint, number, frame)
+        elif events and output.path is not None:
+            self._write_parquet(number, arrow_batches(events, EVENT_COLUMNS), EVENT_COLUMNS)
+        elif events:
+            emit(events, EVENT_TABLE if output.format is OutputFormat.TABLE else EVENT_COLUMNS, output)
+            sys.stdout.flush()
+
+    def _write_parquet(
+        self, number: int, batches: "Iterable[pa.RecordBatch]", columns: "Sequence[Column]"
+    ) -> None:
         from kgroup.spark.tables import write_parquet
 
         # A micro-batch that is done again takes the place of what it wrote the first time.
-        folder = str(output.path / f"batch={number}")
-        write_parquet(self.session, folder, arrow_schema(self.columns), column_batches(chunks, self.columns))
+        folder = str(self.request.output.path) + f"/batch={number}"
+        write_parquet(self.session, folder, arrow_schema(columns), batches)
