@@ -1,10 +1,13 @@
 """Rows of `kgroup describe`: the partitions, the members or the states of groups."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict
 from enum import StrEnum
 from typing import Final
 
 from kgroup.history.groups.model import Member, OwnedPartition
+from kgroup.history.groups.topology import Topology
 from kgroup.lag.measures.seen_groups import SeenGroup, SeenGroups
 from kgroup.report.emit import Column, Kind, Row
 
@@ -50,6 +53,7 @@ MEMBER_COLUMNS: Final = (
     Column(name="subscribed", kind=Kind.NESTED),
     Column(name="subscribed_regex"),
     Column(name="is_classic", kind=Kind.BOOLEAN),
+    Column(name="tasks", kind=Kind.NESTED),
     Column(name="notes", kind=Kind.NESTED),
 )
 STATE_COLUMNS: Final = (
@@ -64,6 +68,9 @@ STATE_COLUMNS: Final = (
     Column(name="members", kind=Kind.INTEGER),
     Column(name="coordinator", kind=Kind.INTEGER),
     Column(name="coordinator_address"),
+    Column(name="topology", kind=Kind.NESTED),
+    Column(name="shared"),
+    Column(name="share_waiting"),
     Column(name="notes", kind=Kind.NESTED),
     Column(name="problem"),
 )
@@ -90,6 +97,7 @@ _MEMBER_TABLE: Final = (
     Column(name="target_epoch", kind=Kind.INTEGER, spare=5),
     Column(name="assignment"),
     Column(name="target_shown", header="TO-COME", spare=7),
+    Column(name="tasks_shown", header="TASKS", spare=7),
 )
 _STATE_TABLE: Final = (
     Column(name="group"),
@@ -100,6 +108,8 @@ _STATE_TABLE: Final = (
     Column(name="epoch", kind=Kind.INTEGER, spare=3),
     Column(name="target_epoch", kind=Kind.INTEGER, spare=4),
     Column(name="members", kind=Kind.INTEGER),
+    Column(name="topology_shown", header="TOPOLOGY", spare=6),
+    Column(name="shared", spare=6),
     Column(name="coordinator_shown", header="COORDINATOR", spare=1),
 )
 _COLUMNS: Final = {
@@ -174,6 +184,10 @@ def _member_rows(seen: SeenGroup) -> Iterator[Row]:
             "subscribed": None if member.subscribed is None else list(member.subscribed),
             "subscribed_regex": member.subscribed_regex,
             "is_classic": member.is_classic,
+            "tasks": None
+            if member.tasks is None
+            else {k: list(v) for k, v in member.tasks._asdict().items()},
+            "tasks_shown": _tasks_text(member),
             "notes": list(member.notes),
         }
 
@@ -183,6 +197,38 @@ def _to_come(member: Member) -> str | None:
     if member.target is None or set(member.target) == set(member.owned):
         return None
     return partitions_text(member.target) or "nothing"
+
+
+def _tasks_text(member: Member) -> str | None:
+    """`0_0,0_2 standby 0_1`; None of a member that has none, or is of no streams group."""
+    if member.tasks is None:
+        return None
+    active, *copies = member.tasks
+    said = [",".join(active)] if active else []
+    said += [
+        f"{kind} {','.join(tasks)}"
+        for kind, tasks in zip(("standby", "warmup"), copies, strict=True)
+        if tasks
+    ]
+    return " ".join(said) or None
+
+
+def _topology(topology: Topology) -> Row:
+    return {
+        "epoch": topology.epoch,
+        "validated_epoch": topology.validated_epoch,
+        "subtopologies": [
+            {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(part).items()}
+            for part in topology.subtopologies
+        ],
+    }
+
+
+def _topology_text(topology: Topology) -> str:
+    """Its epoch and how many topics it needs, by what they are for: `0: 1 source, 1 repartition`."""
+    uses = Counter(topology.topics.values())
+    counted = [f"{uses[use]} {use}" for use in ("source", "repartition", "changelog") if uses[use]]
+    return f"{topology.epoch}: {', '.join(counted) or 'no topic by name'}"
 
 
 def _state_row(seen: SeenGroup, groups: SeenGroups) -> Row:
@@ -200,6 +246,10 @@ def _state_row(seen: SeenGroup, groups: SeenGroups) -> Row:
         "members": seen.member_count,
         "coordinator": node_id,
         "coordinator_address": address,
+        "topology": None if group.topology is None else _topology(group.topology),
+        "topology_shown": None if group.topology is None else _topology_text(group.topology),
+        "shared": None if group.shared is None else partitions_text(group.shared),
+        "share_waiting": partitions_text(group.share_waiting) or None,
         "coordinator_shown": None if address is None else f"{address} ({node_id})",
         "notes": list(group.notes),
         "problem": seen.problem,

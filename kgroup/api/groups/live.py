@@ -7,6 +7,7 @@ from kgroup.api.lag.options import LagOptions, matcher
 from kgroup.api.names import is_pattern
 from kgroup.api.opened import OpenedLogs, looked_into
 from kgroup.history.groups.model import Group, GroupKind, GroupState
+from kgroup.lag.measures.kinds import kind_notes
 from kgroup.lag.measures.log_ends import LogEnds
 from kgroup.lag.measures.rows import LagRow, lag_rows
 from kgroup.lag.measures.seen_groups import SeenGroup, SeenGroups
@@ -61,6 +62,8 @@ def live_groups(
         _add_offsets(
             found, cluster, asks, _commit_times(logs, groups, progress) if commit_times else {}, progress
         )
+    elif needed := _of_topologies(found):
+        _note_kinds(found, LogEnds([_listing(cluster, needed)]))
     return SeenGroups(
         groups=tuple(
             SeenGroup(
@@ -139,9 +142,11 @@ def _add_offsets(
     topics = {commit.topic for commit in of_groups} | {
         owned.topic for group in found.groups.values() for member in group.members for owned in member.owned
     }
+    topics |= _of_topologies(found)
     topics |= {offset.topic for answer in of_shares.values() for offset in answer}
     with progress.activity("reading log ends"):
         ends = LogEnds([_listing(cluster, topics)])
+    _note_kinds(found, ends)
     rows: dict[str, list[LagRow]] = {}
     groups = {group_id: found.groups[group_id] for group_id in others}
     for row in lag_rows(groups, of_groups, ends):
@@ -149,6 +154,17 @@ def _add_offsets(
     for group_id, answer in of_shares.items():
         rows[group_id] = list(_share_rows(found.groups[group_id], answer, ends))
     found.rows = {group_id: tuple(of_group) for group_id, of_group in rows.items()}
+
+
+def _of_topologies(found: _Found) -> set[str]:
+    """The topics that streams groups need."""
+    return {topic for group in found.groups.values() if group.topology for topic in group.topology.topics}
+
+
+def _note_kinds(found: _Found, ends: LogEnds) -> None:
+    for group_id, group in found.groups.items():
+        if notes := tuple(kind_notes(group, ends)):
+            found.groups[group_id] = replace(group, notes=(*group.notes, *notes))
 
 
 def _listing(cluster: Cluster, topics: Collection[str]) -> LogListing:

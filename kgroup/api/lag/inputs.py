@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from kgroup.history.groups.model import Group, GroupKind
 from kgroup.history.groups.snapshot import logged_topic_names, read_groups
 from kgroup.lag.findings.text import listed
+from kgroup.lag.measures.kinds import SHARE_WITHOUT_ROWS, kind_notes, remarks_on_kinds
 from kgroup.lag.measures.log_ends import LogEnds
 from kgroup.lag.measures.rows import Commit, LagRow, lag_rows, owners_of
 from kgroup.log.files.damage_text import damage_text
@@ -89,12 +90,16 @@ class LagInputs:
         without_rows = {group.group_id for group in self.groups_without_rows()}
         for group_id, group in sorted(self.groups.items()):
             notes = [*group.notes, *(note for member in group.members for note in member.notes)]
+            notes += kind_notes(group, self.ends)
             if group_id in without_rows:
                 share = group.kind is GroupKind.SHARE
-                notes.insert(0, "its progress is in __share_group_state" if share else "no offsets")
+                notes.insert(0, SHARE_WITHOUT_ROWS if share else "no offsets")
             if notes:
                 members = f"{len(group.members)} member{'' if len(group.members) == 1 else 's'}"
                 yield f"group {group_id} ({group.kind}, {group.state}, {members}): {'; '.join(notes)}"
+        yield from remarks_on_kinds(
+            group for group_id, group in self.groups.items() if group_id not in without_rows
+        )
 
 
 def remarks_on_all(ends: LogEnds, topics: Collection[str], pending: int, commits: int) -> Iterator[str]:

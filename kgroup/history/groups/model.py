@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
+from kgroup.history.groups.topology import Tasks, Topology
 from kgroup.protocol.topic_id import TopicId
 
 
@@ -49,7 +50,7 @@ class Member:
 
     `target` is what the coordinator wants it to own; None where it has no such plan, or that is not known.
     `is_classic` says of a member of a consumer group whether it still speaks the classic protocol; None where
-    that is not said.
+    that is not said. `tasks` are of a member of a streams group.
     """
 
     member_id: str
@@ -62,6 +63,7 @@ class Member:
     owned: tuple[OwnedPartition, ...] = ()
     target: tuple[OwnedPartition, ...] | None = None
     is_classic: bool | None = None
+    tasks: Tasks | None = None
     notes: tuple[str, ...] = ()
 
 
@@ -98,7 +100,9 @@ class Group:
     that members are to reach, of groups whose assignments the broker makes. `since_ms` is when its
     present state was logged: its generation or epoch, or that it has become empty (epoch ms).
     `reconciliations` are of a consumer group that was read from its records, by member, and `target_ms`
-    (epoch ms) is when its target epoch was logged.
+    (epoch ms) is when its target epoch was logged. `topology` is a streams group's. A share group of a log
+    has as `shared` the partitions whose state is set up, and as `share_waiting` those where it is being set
+    up and which nobody gets before; None and none where that is not said.
     """
 
     group_id: str
@@ -113,6 +117,9 @@ class Group:
     since_ms: int | None = None
     reconciliations: tuple[Reconciliation, ...] = ()
     target_ms: int | None = None
+    topology: Topology | None = None
+    shared: tuple[OwnedPartition, ...] | None = None
+    share_waiting: tuple[OwnedPartition, ...] = ()
     notes: tuple[str, ...] = ()
 
 

@@ -19,6 +19,7 @@ from kgroup.history.groups.model import (
     Reconciliation,
     ReconciliationState,
 )
+from kgroup.history.groups.topology import tasks_of, topology_of
 from kgroup.protocol.records import keys, values
 from kgroup.protocol.records.consumer_group import TopicPartitions
 from kgroup.protocol.records.entries import LoggedEntry, OffsetsEntry
@@ -128,6 +129,7 @@ def share_group(
 ) -> Group:
     """A share group from its living records. Its progress is in `__share_group_state`, not here."""
     epoch = _only(entries, values.ShareGroupMetadataValue)
+    state = _only(entries, values.ShareGroupStatePartitionMetadataValue)
     target = _only(entries, values.ShareGroupTargetAssignmentMetadataValue)
     metadata = _by_member(entries, values.ShareGroupMemberMetadataValue)
     current = _by_member(entries, values.ShareGroupCurrentMemberAssignmentValue)
@@ -143,6 +145,8 @@ def share_group(
         target_epoch=target.assignment_epoch if target else None,
         protocol_type="share",
         members=members,
+        shared=_shared(state.initialized_topics if state else ()),
+        share_waiting=_shared(state.initializing_topics if state else ()),
         notes=tuple(notes),
     )
 
@@ -164,6 +168,7 @@ def streams_group(group_id: str, entries: Sequence[OffsetsEntry], notes: Sequenc
             epoch=current[member_id].member_epoch if member_id in current else None,
             subscribed=tuple(sorted({topic for topics in sources.values() for topic in topics})),
             owned=task_partitions(current[member_id].active_tasks, sources) if member_id in current else (),
+            tasks=tasks_of(current[member_id]) if member_id in current else None,
         )
         for member_id, member in sorted(by_member.items())
     )
@@ -184,6 +189,9 @@ def streams_group(group_id: str, entries: Sequence[OffsetsEntry], notes: Sequenc
         target_epoch=target.assignment_epoch if target else None,
         protocol_type="streams",
         members=members,
+        topology=None
+        if topology is None
+        else topology_of(topology.epoch, topology.subtopologies, -1 if validated is None else validated),
         notes=tuple(notes),
     )
 
@@ -231,6 +239,16 @@ def _by_member(entries: Iterable[OffsetsEntry], kind: type[V]) -> dict[str, V]:
         for entry in entries
         if isinstance(entry.key, _MEMBER_KEYS) and isinstance(entry.value, kind)
     }
+
+
+def _shared(topics: Iterable[Any]) -> tuple[OwnedPartition, ...]:
+    return tuple(
+        sorted(
+            OwnedPartition(topic.topic_name, partition, topic.topic_id)
+            for topic in topics
+            for partition in topic.partitions
+        )
+    )
 
 
 def _named(

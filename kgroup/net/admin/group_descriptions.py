@@ -8,6 +8,7 @@ from kafka.protocol.admin import DescribeGroupsRequest
 from kgroup.history.groups.model import Group, GroupKind, GroupState, Member, OwnedPartition
 from kgroup.history.groups.modern import source_topics, task_partitions
 from kgroup.history.groups.snapshot import classic_member
+from kgroup.history.groups.topology import tasks_of, topology_of
 from kgroup.net.admin.cluster import UnsupportedError, error_name
 from kgroup.net.admin.group_asks import Answers, GroupAsks, Refused
 from kgroup.protocol.error_codes import ErrorCode
@@ -197,6 +198,7 @@ def _streams_answers(answer: Any, _: Sequence[str]) -> Answers[Group]:
                 epoch=group.group_epoch,
                 target_epoch=group.assignment_epoch,
                 protocol_type=GroupKind.STREAMS.value,
+                topology=None if group.topology is None else topology_of(group.topology.epoch, subtopologies),
                 members=tuple(_streams_member(member, sources) for member in group.members),
             ),
         )
@@ -212,6 +214,7 @@ def _streams_member(member: Any, sources: Mapping[str, tuple[str, ...]]) -> Memb
         subscribed=tuple(sorted({topic for topics in sources.values() for topic in topics})),
         owned=task_partitions(member.assignment.active_tasks, sources),
         target=task_partitions(member.target_assignment.active_tasks, sources),
+        tasks=tasks_of(member.assignment),
     )
 
 

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -77,6 +78,32 @@ def test_a_share_group_of_a_log_has_members_and_no_offsets(kgroup: Kgroup) -> No
     ended = kgroup("describe", "share-queue", "--from", LIVES, "-o", "jsonl")
     assert (ended.status, ended.out) == (0, "")
     assert ended.err.splitlines()[0] == "kgroup: group share-queue (share, Stable, 2 members): no offsets"
+
+
+def test_a_streams_group_of_a_log_has_its_topology_and_tasks(kgroup: Kgroup) -> None:
+    """What the broker said of it just before it stopped, in the capture's groups.json."""
+    (state,) = rows(kgroup("describe", "flow-tally", "--state", "--from", LIVES, "-o", "jsonl"))
+    said = json.loads(Path(LIVES, "groups.json").read_text())["groups"]["flow-tally"]["described"]
+    assert state["topology"]["epoch"] == state["topology"]["validated_epoch"] == said["topologyEpoch"]
+    named = [
+        (one["source_topics"], one["repartition_topics"], one["changelog_topics"])
+        for one in state["topology"]["subtopologies"]
+    ]
+    assert named == [
+        (["payments"], [], []),
+        ([], ["flow-tally-tally-repartition"], ["flow-tally-tally-changelog"]),
+    ]
+    members = rows(kgroup("describe", "flow-tally", "--members", "--from", LIVES, "-o", "jsonl"))
+    assert {
+        row["member_id"]: f"(activeTasks={','.join(row['tasks']['active'])}, standbyTasks=, warmupTasks=)"
+        for row in members
+    } == {member["memberId"]: member["assignment"] for member in said["members"]}
+    assert all(row["tasks"]["standby"] == row["tasks"]["warmup"] == [] for row in members)
+
+
+def test_a_share_group_of_a_log_has_the_partitions_whose_state_is_set_up(kgroup: Kgroup) -> None:
+    (state,) = rows(kgroup("describe", "share-queue", "--state", "--from", LIVES, "-o", "jsonl"))
+    assert (state["shared"], state["share_waiting"]) == ("clicks.web:0-1", None)
 
 
 def test_a_group_that_was_named_and_is_not_there_is_said_and_the_others_are_shown(kgroup: Kgroup) -> None:

@@ -221,8 +221,14 @@ def test_groups_without_rows_are_named_on_standard_error(kgroup):
         "kgroup: group promo-mailer (classic, Empty, 0 members): no offsets",
         "kgroup: group registry-primary (classic, Stable, 1 member): no offsets;"
         " protocol type 'sr': its members' assignments are no partitions",
-        "kgroup: group share-queue (share, Stable, 2 members): its progress is in __share_group_state",
-        "kgroup: group share-queue-left (share, Empty, 0 members): its progress is in __share_group_state",
+        "kgroup: group share-queue (share, Stable, 2 members): a share group has no committed offsets and no"
+        " lag of them; where it begins to read and what it has delivered is in __share_group_state, and"
+        " describe -b asks its coordinator",
+        "kgroup: group share-queue-left (share, Empty, 0 members): a share group has no committed offsets and"
+        " no lag of them; where it begins to read and what it has delivered is in __share_group_state, and"
+        " describe -b asks its coordinator",
+        "kgroup: streams group flow-tally: lag is of source and repartition topics; state that is still to be"
+        " restored from changelogs is not in it",
     ]
 
 

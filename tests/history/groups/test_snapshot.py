@@ -6,6 +6,7 @@ import pytest
 
 from kgroup.history.groups.model import GroupKind, GroupState, OwnedPartition
 from kgroup.history.groups.snapshot import logged_topic_names, read_groups
+from kgroup.history.groups.topology import Tasks
 from kgroup.protocol.records import consumer_group as consumer_values
 from kgroup.protocol.records import keys, values
 from kgroup.protocol.records import share_group as share_values
@@ -307,7 +308,34 @@ def test_a_streams_member_owns_the_sources_of_its_active_tasks():
 
 
 def test_a_streams_group_whose_topology_is_not_validated_is_not_ready():
-    assert only_group(*streams_entries(validated=-1)).state is GroupState.NOT_READY
+    group = only_group(*streams_entries(validated=-1))
+    assert group.state is GroupState.NOT_READY
+    assert group.topology is not None
+    assert (group.topology.epoch, group.topology.validated_epoch) == (0, -1)
+
+
+def test_a_streams_group_has_its_topology_and_members_their_tasks():
+    group = only_group(*streams_entries())
+    assert group.topology is not None
+    assert group.topology.topics == {"orders": "source", "shuffled": "repartition"}
+    assert group.members[0].tasks == Tasks(active=("0_1",), standby=("0_0",), warmup=())
+
+
+def test_a_share_group_has_the_partitions_whose_state_is_set_up_and_those_where_it_is_not_yet():
+    topic = share_values.TopicPartitionsInfo(topic_id=ORDERS_ID, topic_name="orders", partitions=(1, 0))
+    later = share_values.TopicPartitionsInfo(topic_id=ORDERS_ID, topic_name="orders", partitions=(2,))
+    state = share_values.ShareGroupStatePartitionMetadataValue(
+        initializing_topics=(later,), initialized_topics=(topic,), deleting_topics=()
+    )
+    group = only_group(
+        logged(
+            keys.ShareGroupMetadataKey(group_id="billing"),
+            share_values.ShareGroupMetadataValue(epoch=3, metadata_hash=0),
+        ),
+        logged(keys.ShareGroupStatePartitionMetadataKey(group_id="billing"), state),
+    )
+    assert group.shared == (OwnedPartition("orders", 0, ORDERS_ID), OwnedPartition("orders", 1, ORDERS_ID))
+    assert group.share_waiting == (OwnedPartition("orders", 2, ORDERS_ID),)
 
 
 def test_a_streams_member_that_is_not_done_keeps_its_group_reconciling():

@@ -101,5 +101,12 @@ def test_a_streams_group_owns_the_partitions_of_its_tasks(asks):
         "X-I3UhyATfmooLKtpGZhgg": [("orders", 0), ("orders", 2)],
         "jggJQq2XTf-Ry-PFIzOjGg": [("orders", 1)],
     }
+    assert {member.member_id: member.tasks.active for member in group.members if member.tasks} == {
+        "X-I3UhyATfmooLKtpGZhgg": ("0_0", "0_2"),
+        "jggJQq2XTf-Ry-PFIzOjGg": ("0_1",),
+    }
+    assert group.topology is not None
+    assert group.topology.topics["orders"] == "source"
+    assert group.topology.validated_epoch is None  # the answer does not say
     assert all(member.target == member.owned for member in group.members)
     assert {member.epoch for member in group.members} == {4}

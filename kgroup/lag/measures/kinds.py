@@ -1,0 +1,41 @@
+"""What the numbers of share groups (KIP-932) and streams groups (KIP-1071) mean."""
+
+from collections.abc import Iterable, Iterator
+
+from kgroup.history.groups.model import Group, GroupKind
+from kgroup.lag.findings.text import listed
+from kgroup.lag.measures.log_ends import LogEnds, TopicState
+
+SHARE_WITHOUT_ROWS = (
+    "a share group has no committed offsets and no lag of them; where it begins to read and what it has"
+    " delivered is in __share_group_state, and describe -b asks its coordinator"
+)
+
+
+def kind_notes(group: Group, ends: LogEnds) -> Iterator[str]:
+    """What keeps a streams group from its tasks, and a share group from partitions, as far as it is known."""
+    topology = group.topology
+    if group.members and topology is not None and topology.validated_epoch not in (None, topology.epoch):
+        yield f"the topics of its topology {topology.epoch} were not all found, so no task is assigned"
+    if topology is not None:
+        for use in ("source", "repartition", "changelog"):
+            missing = [
+                topic
+                for topic, used_as in sorted(topology.topics.items())
+                if used_as == use and ends.topic_state(topic, 0) is TopicState.DELETED
+            ]
+            if missing:
+                yield f"missing {use} topic{'s' if len(missing) > 1 else ''}: {listed(missing)}"
+    if group.share_waiting:
+        waiting = [f"{each.topic}-{each.partition}" for each in group.share_waiting]
+        yield f"not shared yet, their state is being set up: {listed(waiting)}"
+
+
+def remarks_on_kinds(groups: Iterable[Group]) -> Iterator[str]:
+    """One line for all streams groups that have rows: what their lag is of."""
+    streams = sorted(group.group_id for group in groups if group.kind is GroupKind.STREAMS)
+    if streams:
+        yield (
+            f"streams group{'s' if len(streams) > 1 else ''} {listed(streams)}: lag is of source and"
+            " repartition topics; state that is still to be restored from changelogs is not in it"
+        )
