@@ -7,7 +7,7 @@ from kgroup.api.lag.options import LagOptions, matcher
 from kgroup.api.names import is_pattern
 from kgroup.api.opened import OpenedLogs, looked_into
 from kgroup.history.groups.model import Group, GroupKind, GroupState
-from kgroup.lag.measures.kinds import kind_notes
+from kgroup.lag.findings.kinds import kind_notes
 from kgroup.lag.measures.log_ends import LogEnds
 from kgroup.lag.measures.rows import LagRow, lag_rows
 from kgroup.lag.measures.seen_groups import SeenGroup, SeenGroups

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from kgroup.history.groups.model import Group, GroupKind
 from kgroup.history.groups.snapshot import logged_topic_names, read_groups
+from kgroup.lag.findings.kinds import SHARE_WITHOUT_ROWS, kind_notes, remarks_on_kinds
 from kgroup.lag.findings.text import listed
-from kgroup.lag.measures.kinds import SHARE_WITHOUT_ROWS, kind_notes, remarks_on_kinds
 from kgroup.lag.measures.log_ends import LogEnds
 from kgroup.lag.measures.rows import Commit, LagRow, lag_rows, owners_of
 from kgroup.log.files.damage_text import damage_text

@@ -2,7 +2,7 @@
 
 from kgroup.history.groups.model import Group, GroupKind, GroupState, Member, OwnedPartition
 from kgroup.history.groups.topology import Subtopology, Topology
-from kgroup.lag.measures.kinds import kind_notes, remarks_on_kinds
+from kgroup.lag.findings.kinds import kind_notes, remarks_on_kinds
 from kgroup.lag.measures.log_ends import LogEnds
 from kgroup.protocol.log_listing import LogEndSource, LogListing, PartitionLog
 
