@@ -37,6 +37,10 @@ class SourceError(KgroupError):
     """A path, stream or cluster that cannot be read as what it was given for."""
 
 
+class NoMatchError(SourceError):
+    """A source that was read, and has nothing of the name that was asked for."""
+
+
 class InputError(KgroupError):
     """A flag or input file whose content makes no sense; names the field or member at fault."""
 

@@ -14,7 +14,7 @@ from kgroup.api.lag.reading import AsOf, read_log
 from kgroup.api.names import LISTED, member_of, names_given, nothing_matches, without_match
 from kgroup.api.opened import OpenedLogs
 from kgroup.api.tabular import Tabular
-from kgroup.errors import InputError, SourceError
+from kgroup.errors import InputError, NoMatchError, SourceError
 from kgroup.lag.measures.offset_expiry import RETENTION_MS
 from kgroup.lag.measures.rows import LagRow
 from kgroup.lag.measures.time_lag_method import TimeLagMethod
@@ -428,10 +428,10 @@ def _inputs(logs: OpenedLogs, options: LagOptions, scanned: Scanned) -> LagInput
             return inputs
         if (problem := next(OffsetsPartitionsDown.of(logs).problems(), None)) is not None:
             raise SourceError(problem)
-        raise SourceError(nothing_matches("group", options.groups, groups, LISTED))
+        raise NoMatchError(nothing_matches("group", options.groups, groups, LISTED))
     if options.topics and not any(map(matcher(options.topics), topics := inputs.topics())):
         otherwise, among = "; leave out --topic to see all", "of these groups" if options.groups else "here"
-        raise SourceError(nothing_matches("topic", options.topics, topics, otherwise, among))
+        raise NoMatchError(nothing_matches("topic", options.topics, topics, otherwise, among))
     return inputs
 
 

@@ -24,7 +24,7 @@ from kgroup.api.lag.piece_summary import Summary, Summing
 from kgroup.api.lag.reading import AsOf
 from kgroup.api.names import LISTED, nothing_matches, without_match
 from kgroup.api.opened import OpenedLogs
-from kgroup.errors import SourceError
+from kgroup.errors import NoMatchError
 from kgroup.lag.findings.census import large, remark_on, together
 from kgroup.lag.measures.log_ends import LogEnds
 from kgroup.log.files.log_dir import OFFSETS_TOPIC, LogDir
@@ -140,7 +140,7 @@ def report_there(
             summary = Summary.of(jobs.of_each_part(parts, summing.of, _SUMMARIES))
         if options.groups and not summary.sample:
             groups = (name for part in jobs.of_each_part(parts, summing.group_ids, _NAMES) for name in part)
-            raise SourceError(nothing_matches("group", options.groups, set(groups), LISTED))
+            raise NoMatchError(nothing_matches("group", options.groups, set(groups), LISTED))
         as_of = AsOf.of(options, summary.newest_ms, live=False, now_ms=now_ms, clock_ms=clock_ms)
         names = {**summary.logged_names, **summary.committed_names, **known_names}
         ends = reader.read(summary.topics(names))
@@ -200,7 +200,7 @@ class GroupRanges:
 
 
 class _Said:
-    """What the notes on all groups say. Raises SourceError if no topic is or matches what was asked for."""
+    """What the notes on all groups say. Raises NoMatchError if no topic is or matches what was asked for."""
 
     def __init__(
         self, logs: OpenedLogs, options: LagOptions, notes: Sequence[PieceNote], ends: LogEnds
@@ -216,7 +216,7 @@ class _Said:
                 "; leave out --topic to see all",
                 "of these groups" if options.groups else "here",
             )
-            raise SourceError(nothing_matches("topic", options.topics, self._topics, otherwise, among))
+            raise NoMatchError(nothing_matches("topic", options.topics, self._topics, otherwise, among))
 
     def lines(self, name: str) -> Iterator[str]:
         """Of all notes, with paths as the user gave them; executors have whole ones."""

@@ -6,6 +6,7 @@ import typer
 
 from kgroup.cli.lag.asked import Asked
 from kgroup.cli.lag.checks import check_options, given_options
+from kgroup.cli.lag.cluster_paths import clusters_of
 from kgroup.cli.lag.run import run
 from kgroup.cli.lag.spark_options import SparkOptions, Streaming, spark_options
 from kgroup.cli.lag.view_options import Views
@@ -13,7 +14,9 @@ from kgroup.cli.options.lag import FailOnWhat, OnlyLagging
 from kgroup.cli.shell.bundle import Bundle
 from kgroup.cli.shell.example import Example
 from kgroup.cli.shell.options import Connection, Groups, LogEnds, Output, Quiet, Strict, Topics, given
+from kgroup.cli.shell.section import Section, option
 from kgroup.cli.shell.source import Given
+from kgroup.errors import InputError
 
 EXAMPLES: Final = (
     Example(
@@ -32,6 +35,11 @@ EXAMPLES: Final = (
         "Of a live cluster what is found from now on, and what is over, each once",
         "kgroup lag-report -b kafka:9092 --spark --stream --checkpoint DIR --stuck -o jsonl",
     ),
+    Example(
+        "Two clusters in one report, with a column that says of which a row is",
+        "kgroup lag-report --cluster-path new=fixtures/4.3.1/lives --cluster-path old=fixtures/2.4.1/lives"
+        " --only-lagging -o csv",
+    ),
 )
 
 
@@ -45,9 +53,22 @@ def _logs(
             show_default=False,
         ),
     ] = None,
+    cluster_paths: Annotated[
+        list[str] | None,
+        option(
+            "--cluster-path",
+            metavar="NAME=PATH",
+            help="Logs of one cluster of several, by a name; repeatable.",
+            section=Section.SOURCE,
+        ),
+    ] = None,
     connection: Connection,
 ) -> Given:
     """Other logs than `cli.shell.options.Source`: not standard input, but what Spark can reach."""
+    if cluster_paths:
+        if paths or connection is not None:
+            raise InputError("--cluster-path names each cluster's logs: no other PATH, no --bootstrap-server")
+        return Given(paths=(), connection=None, clusters=clusters_of(cluster_paths))
     return given(paths=paths, connection=connection)
 
 

@@ -16,6 +16,8 @@ from kgroup.spark.storage import is_uri
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from kgroup.api.opened import OpenedLogs
+
 
 def answer(request: LagRequest) -> tuple[str, ...]:
     """Answer in the way that was asked for. Returns what could not be read, having said it."""
@@ -27,6 +29,10 @@ def answer(request: LagRequest) -> tuple[str, ...]:
 
         report_stream(request)
         return ()
+    if request.source.clusters:
+        from kgroup.cli.lag.fleet import report_fleet
+
+        return report_fleet(request, _answer_one)
     with ExitStack() as stack:
         session: SparkSession | None = None
         if any(map(is_uri, request.source.paths)):  # Spark has the settings, and its executors look there
@@ -36,13 +42,23 @@ def answer(request: LagRequest) -> tuple[str, ...]:
         else:  # a path that is wrong is said before Spark starts
             logs = stack.enter_context(opened(request.source, remote=True))
             session = stack.enter_context(spark_session(request.spark, request.progress, request.work))
-        if request.asked.windows is not None:
-            from kgroup.cli.lag.history import report_history
+        return _answered(request, session, logs)
 
-            return report_history(session, logs, request)
-        if session is not None and is_for_executors(request, logs):
-            return PresentThere(request, session, logs).report()
-        return Present(request, session, logs).report()
+
+def _answer_one(request: LagRequest, session: "SparkSession | None") -> tuple[str, ...]:
+    """Answer for one cluster of several."""
+    with opened(request.source, remote=True, spark=session) as logs:
+        return _answered(request, session, logs)
+
+
+def _answered(request: LagRequest, session: "SparkSession | None", logs: "OpenedLogs") -> tuple[str, ...]:
+    if request.asked.windows is not None:
+        from kgroup.cli.lag.history import report_history
+
+        return report_history(session, logs, request)
+    if session is not None and is_for_executors(request, logs):
+        return PresentThere(request, session, logs).report()
+    return Present(request, session, logs).report()
 
 
 def _repeat(request: LagRequest) -> None:

@@ -23,6 +23,20 @@ RULES: Final[tuple[Rule, ...]] = (
         others={FORMAT, "--output"},
         why="--save-as is instead of --format and --output",
     ),
+    Clash(
+        options={"--cluster-path"},
+        others={
+            "--explain",
+            "--html",
+            "--log-ends",
+            "--prometheus",
+            "--serve-metrics",
+            "--stream",
+            "--watch",
+        },
+        reason="it is of one cluster",
+        why="{other} does not go with --cluster-path",
+    ),
     # Views of the rows.
     Clash(options={"--watch"}, others={"--serve-metrics"}, reason="both stay until Ctrl-C"),
     Clash(options={"--prometheus"}, others={"--by", FORMAT}, reason=_METRICS),

@@ -28,7 +28,8 @@ def report_history(session: "SparkSession | None", logs: OpenedLogs, request: La
     Returns what could not be read, having said it.
     """
     assert request.asked.windows is not None
-    columns = TABLE_COLUMNS if request.output.format is OutputFormat.TABLE else COLUMNS
+    is_table = request.output.format is OutputFormat.TABLE and request.save_as is None
+    columns = TABLE_COLUMNS if is_table else COLUMNS
     history = lag_history(
         logs,
         window_length(request.asked.windows),
@@ -42,7 +43,9 @@ def report_history(session: "SparkSession | None", logs: OpenedLogs, request: La
         spark=session,
     )
     with history:
-        if request.save_as is None:
+        if request.spool is not None:
+            request.spool.keep_batches(history.raw_batches(), columns)
+        elif request.save_as is None:
             emit_batches(history.raw_batches(), columns, request.output)
         else:
             said_saved(request.save_as, history.save(request.save_as), quiet=request.quiet)

@@ -12,19 +12,18 @@ from kgroup.api.lag.report import LagReport, Reported, report_on
 from kgroup.api.opened import OpenedLogs
 from kgroup.cli.lag.request import LagRequest
 from kgroup.cli.lag.spark import said_saved, save_batches
+from kgroup.cli.lag.spool import FINDINGS, Spool
 from kgroup.cli.lag.views import metrics, problems_of_rows
 from kgroup.cli.shell.say import say
 from kgroup.lag.findings.text import lasting
 from kgroup.report.emit import (
     OutputFormat,
-    OutputOptions,
     arrow_batches,
-    emit,
     emit_lines,
     emit_page,
     iso_time,
 )
-from kgroup.report.emit_columns import Columns, column_batches, emit_columns, selected
+from kgroup.report.emit_columns import Columns, column_batches, selected
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -74,7 +73,7 @@ class Present:
             findings = [*self._of_cluster(report)]
             findings += (finding for _, of_group in self._groups(report) for finding in self._shown(of_group))
             found = with_clients(findings, report.inputs.groups)
-            remarks += show_findings(found, report.as_of.now_ms, request.output)
+            remarks += show_findings(found, report.as_of.now_ms, request)
             problems = report.row_problems
         else:
             self._show_rows(report)
@@ -111,13 +110,20 @@ class Present:
             for _ in chunks:  # each is noted for the page as it passes
                 pass
         else:
-            emit_columns(request.view.chunks(chunks), columns, request.output)
+            request.show_chunks(request.view.chunks(chunks), columns)
 
     def _save(
         self, session: "SparkSession", name: str, report: LagReport, chunks: Iterable[LagChunk]
     ) -> None:
         view, quiet = self._request.view, self._request.quiet
         columns = view.columns(report)
+        if self._request.spool is not None:
+            self._request.spool.keep_chunks(view.chunks(chunks), columns)
+            if self._request.asked.stuck:
+                from kgroup.report.lag.finding_rows import with_clients
+
+                keep_findings(self._request.spool, with_clients(self._findings, report.inputs.groups))
+            return
         rows = save_batches(session, name, column_batches(view.chunks(chunks), columns), columns)
         if self._request.asked.stuck:
             from kgroup.report.lag.finding_rows import FINDING_COLUMNS, finding_rows, with_clients
@@ -203,7 +209,7 @@ def remarks_on_time(report: Reported) -> Iterator[str]:
         yield "the log goes on after --now: statuses and findings go by all of it"
 
 
-def show_findings(found: "Iterable[Found]", now_ms: int, output: OutputOptions) -> list[str]:
+def show_findings(found: "Iterable[Found]", now_ms: int, request: LagRequest) -> list[str]:
     """Show them as rows. Returns what to try, where the rows do not say it."""
     from kgroup.report.lag.finding_rows import (
         FINDING_COLUMNS,
@@ -213,12 +219,19 @@ def show_findings(found: "Iterable[Found]", now_ms: int, output: OutputOptions) 
         finding_table,
     )
 
-    if output.format is not OutputFormat.TABLE:
-        emit(finding_rows(found), FINDING_COLUMNS, output)
+    if request.output.format is not OutputFormat.TABLE:
+        request.show_rows(finding_rows(found), FINDING_COLUMNS)
         return []
     remedies = Remedies()
-    emit(finding_table(map(remedies.noted, found), now_ms), FINDING_TABLE, output)
+    request.show_rows(finding_table(map(remedies.noted, found), now_ms), FINDING_TABLE)
     return remedies.lines() or ["nothing found"]
+
+
+def keep_findings(spool: Spool, found: "Iterable[Found]") -> None:
+    """Keep them for a table of several clusters."""
+    from kgroup.report.lag.finding_rows import FINDING_COLUMNS, finding_rows
+
+    spool.keep_rows(finding_rows(found), FINDING_COLUMNS, FINDINGS)
 
 
 def say_besides(

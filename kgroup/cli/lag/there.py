@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 from kgroup.api.lag.chunks import LagChunk
 from kgroup.api.opened import OpenedLogs
-from kgroup.cli.lag.present import is_shown, remarks_on_time, say_besides, show_findings
+from kgroup.cli.lag.present import is_shown, keep_findings, remarks_on_time, say_besides, show_findings
 from kgroup.cli.lag.request import LagRequest
 from kgroup.cli.lag.spark import said_saved, save_batches
 from kgroup.cli.lag.views import metrics, problems_of_rows
 from kgroup.report.emit import emit_lines
-from kgroup.report.emit_columns import column_batches, emit_columns
+from kgroup.report.emit_columns import column_batches
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -58,7 +58,7 @@ class PresentThere:
             remarks = list(remarks_on_time(report))
             if only_findings:
                 self._note_rows(report)
-                remarks += show_findings(self._found(report), report.as_of.now_ms, request.output)
+                remarks += show_findings(self._found(report), report.as_of.now_ms, request)
                 problems = report.row_problems
             else:
                 self._show_rows(report)
@@ -82,11 +82,17 @@ class PresentThere:
             seconds = time.monotonic() - request.began_s
             emit_lines(metrics(report, chunks, seconds, only_lagging=request.only_lagging), request.output)
         else:
-            emit_columns(request.view.chunks(chunks), request.view.columns(report), request.output)
+            request.show_chunks(request.view.chunks(chunks), request.view.columns(report))
 
     def _save(self, report: "ReportThere", name: str) -> None:
         view, asked, quiet = self._request.view, self._request.asked, self._request.quiet
         columns = view.columns(report)
+        if self._request.spool is not None:  # rows of several clusters are one table, written at the end
+            self._request.spool.keep_chunks(view.chunks(self._chunks(report)), columns)
+            if asked.stuck:
+                shown = (one for one in report.found() if is_shown(one[0], self._request))
+                keep_findings(self._request.spool, shown)
+            return
         if view.by is None:
             self._note_rows(report)
             rows = report.save(name, columns, only_lagging=view.only_lagging)

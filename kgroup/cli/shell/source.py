@@ -1,8 +1,8 @@
 """The source that a command line names, and how it is opened. No heavy imports."""
 
 import sys
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -14,10 +14,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Given:
-    """Paths, or a cluster if there is a connection."""
+    """Paths, or a cluster if there is a connection; or the paths of several clusters, by their names."""
 
     paths: tuple[str, ...]
     connection: "ConnectionOptions | None"
+    clusters: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def is_live(self) -> bool:

@@ -19,11 +19,11 @@ import pyarrow.compute as pc
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.types import StructType
 
-from kgroup.errors import SourceError
+from kgroup.errors import InputError, SourceError
 from kgroup.protocol.topic_id import topic_id_text
 from kgroup.spark.remote import Likeness, fetched
 from kgroup.spark.sources.filters import mask_of
-from kgroup.spark.sources.options import GivenOptions, OnDamage
+from kgroup.spark.sources.options import CLUSTERS, GivenOptions, OnDamage
 from kgroup.spark.sources.outcomes import Outcomes
 from kgroup.spark.sources.planning import FoundLogs, found_logs, late_enough, of_partitions, whole_segments
 from kgroup.spark.sources.stream import (
@@ -112,6 +112,8 @@ class OffsetsSource(TableSource):
         """The rows that a live cluster's offsets topic gets. Raises InputError for a wrong option."""
         (connect,) = self.CONNECTIONS  # as the session registers it
         given = self.given()
+        if CLUSTERS in given:
+            raise InputError(f"{self.NAME}: option {CLUSTERS} is for read, and a stream is of one cluster")
         stream = StreamOptions.of(given)
         reader = OffsetsReader(OffsetsOptions.of_stream(given), arrow_schema(schema))
         reader.conditions.extend(conditions_in(given, self.TABLE))

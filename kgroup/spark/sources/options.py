@@ -15,7 +15,12 @@ from kgroup.log.files.sources import STDIN
 Choice = TypeVar("Choice", bound=StrEnum)
 
 SCHEMA_VERSION: Final = 1
+CLUSTERS: Final = "clusters"
+"""The option that names several clusters."""
+
 _PATHS: Final = ("path", "paths")
+_OF_ONE: Final = "logEnds"
+_CLUSTERS_ALLOWED: Final = 'JSON like {"east": "/logs/east", "west": ["s3a://b/1", "s3a://b/2"]}'
 
 
 class OnDamage(StrEnum):
@@ -64,10 +69,38 @@ class GivenOptions:
         if "path" in self._options:
             paths = (self._options["path"], *paths)
         if not paths:
-            raise InputError(f"{self._source}: no path; give one or several to load()")
+            raise InputError(
+                f"{self._source}: no path; give one or several to load(), or the option {CLUSTERS}"
+            )
         if STDIN in paths:
             raise InputError(f"{self._source}: executors cannot read standard input")
         return paths
+
+    def clusters(self) -> dict[str, tuple[str, ...]]:
+        """The paths of each cluster by its name, as the option `clusters` has them in JSON."""
+        if self.has_paths:
+            raise InputError(f"{self._source}: either the option {CLUSTERS} or a path, not both")
+        if _OF_ONE in self:
+            raise InputError(f"{self._source}: option {_OF_ONE} is of one cluster, and {CLUSTERS} is given")
+        try:
+            pairs = json.loads(self._text(CLUSTERS, ""), object_pairs_hook=tuple)
+            if not isinstance(pairs, tuple):
+                raise ValueError(pairs)
+            named = [(name, (paths,) if isinstance(paths, str) else tuple(paths)) for name, paths in pairs]
+        except (ValueError, TypeError):
+            raise self._wrong(CLUSTERS, _CLUSTERS_ALLOWED) from None
+        texts = [text for name, paths in named for text in (name, *paths)]
+        is_right = all(isinstance(text, str) and text for text in texts) and all(paths for _, paths in named)
+        if not named or not is_right or len(dict(named)) < len(named):
+            raise self._wrong(CLUSTERS, f"{_CLUSTERS_ALLOWED}, each name once")
+        if any(STDIN in paths for _, paths in named):
+            raise InputError(f"{self._source}: executors cannot read standard input")
+        return dict(named)
+
+    def of_cluster(self, paths: Sequence[str]) -> "GivenOptions":
+        """The same options for one cluster at these paths."""
+        options = {name: value for name, value in self._options.items() if name != CLUSTERS}
+        return GivenOptions(self._source, {**options, "paths": json.dumps(paths)}, list(options))
 
     def choice(self, name: str, default: Choice) -> Choice:
         """One of an enumeration's values, in any case."""

@@ -22,13 +22,24 @@ from pyspark.sql.types import StructType
 from kgroup.errors import InputError
 from kgroup.spark.reduced_source import freeze_compiler
 from kgroup.spark.sources.filters import EPOCH, Condition, accepted
-from kgroup.spark.sources.options import GivenOptions
+from kgroup.spark.sources.options import CLUSTERS, GivenOptions
 from kgroup.spark.storage import Storage
 
-COMMON_OPTIONS: Final = ("columns", "group", "offsetsPartitions", "pushFilters", "schemaVersion", "taskBytes")
+COMMON_OPTIONS: Final = (
+    CLUSTERS,
+    "columns",
+    "group",
+    "offsetsPartitions",
+    "pushFilters",
+    "schemaVersion",
+    "taskBytes",
+)
 """What all sources take."""
 
 TIME: Final = pa.timestamp("us", "UTC")
+CLUSTER: Final = pa.field("cluster", pa.string(), nullable=False)
+"""The first column where the option `clusters` is given."""
+
 TIMES: Final = ("record_timestamp", "time")
 """When what a row tells of was logged."""
 
@@ -60,17 +71,25 @@ class TableSource(DataSource):
 
     def schema(self) -> StructType:
         """The columns of the table, or those that the option `columns` names. Raises InputError."""
-        names = self.given().columns(self.TABLE.names)
-        schema: StructType = from_arrow_schema(pa.schema([self.TABLE.field(name) for name in names]))
+        given = self.given()
+        table = self.table_of(given)
+        names = given.columns(table.names)
+        schema: StructType = from_arrow_schema(pa.schema([table.field(name) for name in names]))
         return schema
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """The reader of the columns in `schema`. Raises InputError for a wrong option or column."""
-        unknown = [name for name in schema.names if name not in self.TABLE.names]
-        if unknown:
-            raise InputError(f"{self.NAME}: no column {unknown[0]}, only {', '.join(self.TABLE.names)}")
         given = self.given()
-        reader = self.table_reader(given, arrow_schema(schema))
+        table = self.table_of(given)
+        unknown = [name for name in schema.names if name not in table.names]
+        if unknown:
+            raise InputError(f"{self.NAME}: no column {unknown[0]}, only {', '.join(table.names)}")
+        if CLUSTERS in given:
+            from kgroup.spark.sources.fleet import FleetReader
+
+            reader: TableReader = FleetReader(given, self.TABLE, arrow_schema(schema), self.table_reader)
+        else:
+            reader = self.table_reader(given, arrow_schema(schema))
         reader.storage = self.STORAGE
         reader.conditions.extend(conditions_in(given, self.TABLE))
         return PushedReader(reader) if given.flag("pushFilters") else reader
@@ -81,6 +100,10 @@ class TableSource(DataSource):
         given = GivenOptions(self.NAME, options, (*COMMON_OPTIONS, *self.options_known()))
         given.check_schema_version()
         return given
+
+    def table_of(self, given: GivenOptions) -> pa.Schema:
+        """All columns that it has with these options: of several clusters also which one a row is of."""
+        return pa.schema([CLUSTER, *self.TABLE]) if CLUSTERS in given else self.TABLE
 
     def options_known(self) -> tuple[str, ...]:
         """The options that it takes besides those that all take."""
