@@ -81,8 +81,9 @@ def run(
 
 
 def _check_paths(source: Given, spark: SparkOptions | None) -> None:
-    if "-" in source.paths:
+    given = (*source.paths, *(path for paths in source.clusters.values() for path in paths))
+    if "-" in given:
         raise InputError("-: not standard input: a report of lag needs files")
-    for path in (*source.paths, *(path for paths in source.clusters.values() for path in paths)):
+    for path in given:
         if "://" in path and spark is None:
             raise InputError(f"{path}: a path of this kind is for lag-report --spark")

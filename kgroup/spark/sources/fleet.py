@@ -99,6 +99,4 @@ class FleetReader(TableReader):
 
 
 def _of_cluster(name: str, error: SourceError) -> SourceError:
-    return SourceError(
-        f"cluster {name}: {error}; option damage=skip leaves out a cluster that cannot be read"
-    )
+    return SourceError(f"cluster {name}: {error}")
