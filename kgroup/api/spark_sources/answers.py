@@ -23,7 +23,8 @@ from kgroup.spark.remote import fetched
 from kgroup.spark.sources.filters import mask_of
 from kgroup.spark.sources.options import GivenOptions, OnDamage
 from kgroup.spark.sources.planning import FoundLogs, found_logs, of_partitions, whole_segments
-from kgroup.spark.sources.tables import TIME, JsonTask, TableReader
+from kgroup.spark.sources.table_reader import TableReader
+from kgroup.spark.sources.tables import TIME, JsonTask
 from kgroup.spark.storage import Storage
 from kgroup.spark.tasks import TASK_BYTES_MAX
 

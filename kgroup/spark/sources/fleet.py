@@ -6,6 +6,7 @@ which nothing is listed then.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import pyarrow as pa
 from pyspark.sql.datasource import InputPartition
@@ -14,7 +15,10 @@ from kgroup.errors import SourceError
 from kgroup.spark.explore import side_by_side
 from kgroup.spark.sources.filters import mask_of
 from kgroup.spark.sources.options import GivenOptions, OnDamage
-from kgroup.spark.sources.tables import CLUSTER, TableReader
+from kgroup.spark.sources.table_reader import TableReader
+
+CLUSTER: Final = pa.field("cluster", pa.string(), nullable=False)
+"""The first column where the option `clusters` is given."""
 
 ReaderOf = Callable[[GivenOptions, pa.Schema], TableReader]
 """Makes the reader of one cluster."""

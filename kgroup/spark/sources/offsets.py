@@ -33,7 +33,8 @@ from kgroup.spark.sources.stream import (
     StreamOptions,
     refuse_stream_options,
 )
-from kgroup.spark.sources.tables import TIME, TableReader, TableSource, arrow_schema, conditions_in, table
+from kgroup.spark.sources.table_reader import TableReader
+from kgroup.spark.sources.tables import TIME, TableSource, arrow_schema, conditions_in, table
 from kgroup.spark.tasks import TASK_BYTES_MAX, Run, Task, pack, split_segments
 
 if TYPE_CHECKING:

@@ -20,9 +20,10 @@ from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StructType
 
 from kgroup.errors import InputError
-from kgroup.spark.reduced_source import freeze_compiler
 from kgroup.spark.sources.filters import EPOCH, Condition, accepted
+from kgroup.spark.sources.fleet import CLUSTER, FleetReader
 from kgroup.spark.sources.options import CLUSTERS, GivenOptions
+from kgroup.spark.sources.table_reader import TableReader
 from kgroup.spark.storage import Storage
 
 COMMON_OPTIONS: Final = (
@@ -37,9 +38,6 @@ COMMON_OPTIONS: Final = (
 """What all sources take."""
 
 TIME: Final = pa.timestamp("us", "UTC")
-CLUSTER: Final = pa.field("cluster", pa.string(), nullable=False)
-"""The first column where the option `clusters` is given."""
-
 TIMES: Final = ("record_timestamp", "time")
 """When what a row tells of was logged."""
 
@@ -85,8 +83,6 @@ class TableSource(DataSource):
         if unknown:
             raise InputError(f"{self.NAME}: no column {unknown[0]}, only {', '.join(table.names)}")
         if CLUSTERS in given:
-            from kgroup.spark.sources.fleet import FleetReader
-
             reader: TableReader = FleetReader(given, self.TABLE, arrow_schema(schema), self.table_reader)
         else:
             reader = self.table_reader(given, arrow_schema(schema))
@@ -112,28 +108,6 @@ class TableSource(DataSource):
     @abstractmethod
     def table_reader(self, given: GivenOptions, schema: pa.Schema) -> "TableReader":
         """The reader. Raises InputError for a wrong option."""
-
-
-class TableReader(DataSourceReader):
-    """Reads columns of a table, only rows for which all `conditions` hold.
-
-    Executors get it as it was before tasks were made: what `partitions` finds out goes into tasks.
-    """
-
-    def __init__(self, table: pa.Schema, schema: pa.Schema) -> None:
-        self.table = table
-        self.schema = schema
-        self.conditions: list[Condition] = []
-        self.storage = Storage()
-
-    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The rows of a task."""
-        yield from self.batches(partition)
-        freeze_compiler()
-
-    @abstractmethod
-    def batches(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The same, as batches of the schema."""
 
 
 class PushedReader(DataSourceReader):
