@@ -201,7 +201,7 @@ class Cluster:
                 self.warn(str(error))
 
     def _elect(self, partition: Partition, now_ms: int) -> None:
-        alive = [id_ for id_ in partition.replicas if self.nodes[id_].alive]
+        alive = [id_ for id_ in partition.replicas if self.nodes[id_].alive and partition.may_lead(id_)]
         self._lead(partition, alive[0] if alive else NO_LEADER, now_ms)
 
     def _lead(self, partition: Partition, node_id: int, now_ms: int) -> None:

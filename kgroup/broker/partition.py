@@ -1,6 +1,7 @@
 """One partition of a topic: its log, its leader, its producers."""
 
 from collections.abc import Callable, Iterator
+from typing import Protocol
 
 from kgroup.broker.offsets_log import encode_marker, is_commit_marker
 from kgroup.broker.produced_batch import BatchRules, Refusal, checked_batch
@@ -14,8 +15,21 @@ from kgroup.protocol.records.entries import TransactionMarker
 NO_LEADER = -1
 
 
+class Replicas(Protocol):
+    """The copies that are not level with the leader's."""
+
+    def may_lead(self, node_id: int) -> bool:
+        """Whether a node's copy has all that lies below the high watermark."""
+
+    def lead(self, node_id: int) -> int:
+        """The log ends where this node's copy does from now on; the high watermark that the node knows of."""
+
+
 class Partition:
-    """The copy that all nodes share: a leader's successor has all that the leader acknowledged."""
+    """The copy that all nodes share: a leader's successor has all that the leader acknowledged.
+
+    `replicas_apart`: the copies are not the same, so that another leader may cut the log.
+    """
 
     def __init__(self, topic: str, index: int, replicas: tuple[int, ...], log: RecordLog) -> None:
         self.topic = topic
@@ -26,6 +40,9 @@ class Partition:
         self.leader_epoch = -1
         self.epoch_starts: list[tuple[int, int]] = []  # (leader epoch, first offset), oldest first
         self.producers = Producers()
+        self.leads_from = log.end_offset
+        """Where the log ended when its present leader began."""
+        self.replicas_apart: Replicas | None = None
         self._replicated_to: int | None = None
         self.on_append: Callable[[Partition], None] = lambda partition: None
         self._replay_all()
@@ -48,6 +65,14 @@ class Partition:
         """Make `node_id` the leader (`NO_LEADER`: nobody can), under a new epoch."""
         self.leader = node_id
         self.leader_epoch += 1
+        if self.replicas_apart is not None and node_id != NO_LEADER:
+            self._replicated_to = self.replicas_apart.lead(node_id)
+            self._replay_anew()
+        self.leads_from = self.log.end_offset
+
+    def may_lead(self, node_id: int) -> bool:
+        """Whether nothing that counts would be lost with this node as the leader."""
+        return self.replicas_apart is None or self.replicas_apart.may_lead(node_id)
 
     def check_epoch(self, leader_epoch: int) -> ErrorCode:
         """Check what a client believes about the leader (KIP-320); -1: it does not know."""
@@ -63,6 +88,11 @@ class Partition:
         if self._replicated_to is None:
             return self.log.end_offset
         return min(self._replicated_to, self.log.end_offset)
+
+    @property
+    def is_end_known(self) -> bool:
+        """Whether its leader knows a high watermark that no leader before it has been beyond (KIP-207)."""
+        return self.high_watermark >= self.leads_from
 
     def replicate_to(self, offset: int | None) -> None:
         """How far the slowest replica in sync has come, which is never back; None: as far as the leader."""
@@ -103,6 +133,9 @@ class Partition:
     def revert(self) -> None:
         """Forget what was appended since the log was last synced. Raises SourceError."""
         self.log.revert()
+        self._replay_anew()
+
+    def _replay_anew(self) -> None:
         self.epoch_starts, self.producers = [], Producers()
         self._replay_all()
 

@@ -33,6 +33,8 @@ def list_offsets(node: BrokerNode, call: Call, now_ms: int) -> None:
     def listed(topic: str, part: Any) -> Any:
         try:
             error, timestamp, offset, epoch = _find_offset(node, topic, part, read_committed)
+            if error is E.OFFSET_NOT_AVAILABLE and version < 5:
+                error = E.LEADER_NOT_AVAILABLE
         except KgroupError as failure:
             node.cluster.warn(f"{topic}-{part.partition_index}: {failure}")
             error, timestamp, offset, epoch = E.KAFKA_STORAGE_ERROR, _NO_TIMESTAMP, _NO_OFFSET, -1
@@ -65,6 +67,8 @@ def _find_offset(
         return error, *nothing
     log, epoch = partition.log, partition.leader_epoch
     if part.timestamp == _LATEST:
+        if not partition.is_end_known:
+            return E.OFFSET_NOT_AVAILABLE, *nothing
         end = partition.last_stable_offset if read_committed else partition.high_watermark
         return E.NONE, _NO_TIMESTAMP, end, epoch
     if part.timestamp in (_EARLIEST, _EARLIEST_LOCAL):
@@ -92,7 +96,9 @@ def _first_at_or_after(partition: Partition, timestamp_ms: int) -> tuple[ErrorCo
             break
         if record.timestamp_ms >= timestamp_ms and record.offset >= partition.log.start_offset:
             return E.NONE, record.timestamp_ms, record.offset, partition.leader_epoch
-    return E.NONE, _NO_TIMESTAMP, _NO_OFFSET, -1
+    # Something later may lie above the high watermark that a new leader does not know yet (KIP-207).
+    error = E.NONE if partition.is_end_known else E.OFFSET_NOT_AVAILABLE
+    return error, _NO_TIMESTAMP, _NO_OFFSET, -1
 
 
 def _records(raw: bytes) -> Any:

@@ -140,6 +140,12 @@ class MemoryLog:
         self._last_offsets = [header.last_offset for header in headers]
         self._max_timestamps = list(accumulate((header.max_timestamp_ms for header in headers), max))
 
+    def cut(self, end_offset: int) -> None:
+        """Drop every batch that is not whole below `end_offset`, which is the end then."""
+        kept = bisect_left(self._last_offsets, end_offset)
+        del self._last_offsets[kept:], self._max_timestamps[kept:], self._batches[kept:]
+        self.end_offset = end_offset
+
     def sync(self) -> None:
         """Nothing to do: memory survives nothing."""
 

@@ -1,14 +1,20 @@
 """Where a consumer with `auto.offset.reset=latest` begins, and whether it may."""
 
+from collections.abc import Callable
+
 from kgroup.protocol.error_codes import ErrorCode
 from kgroup.protocol.requests.client import (
+    LATEST_TIMESTAMP,
     FetchResponse,
+    ListOffsets,
     ListOffsetsResponse,
+    MemberRequest,
     MemberResponse,
     OffsetFetchResponse,
 )
 from kgroup.protocol.topic_partition import TopicPartition
 from kgroup.sim.watch.checkers import Checkers
+from kgroup.sim.watch.result import REPLICATED
 
 
 class Resets:
@@ -18,11 +24,20 @@ class Resets:
     what lies before is passed over then, and with any other reason it is a skip.
     """
 
-    def __init__(self, group: str, member: str, checkers: Checkers) -> None:
+    def __init__(
+        self, group: str, member: str, checkers: Checkers, read_to: Callable[[TopicPartition], int]
+    ) -> None:
         self._group = group
         self._member = member
         self._checkers = checkers
         self._may: set[TopicPartition] = set()
+        self._read_to = read_to
+        self._could_be_read: dict[TopicPartition, int] = {}
+
+    def asked(self, body: MemberRequest) -> None:
+        """The process asks for the end of logs, which is not below what could be read by then (KIP-207)."""
+        if isinstance(body, ListOffsets) and body.timestamp == LATEST_TIMESTAMP and not body.read_committed:
+            self._could_be_read.update((each, self._read_to(each)) for each in body.partitions)
 
     def heard(self, body: MemberResponse) -> None:
         """An answer reaches the process, before it acts on it."""
@@ -49,6 +64,11 @@ class Resets:
             self._may.discard(partition)
 
     def _began(self, partition: TopicPartition, offset: int) -> None:
+        could_be_read = self._could_be_read.pop(partition, 0)
+        if offset < could_be_read:
+            where = f"{self._group}: {partition[0]}-{partition[1]}"
+            what = f"{where} ends at {offset} for {self._member}, and could be read to {could_be_read}"
+            self._checkers.broken(REPLICATED, what)
         if partition in self._may:
             self._may.remove(partition)
             self._checkers.begins_at_end((self._group, partition), offset)

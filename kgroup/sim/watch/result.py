@@ -64,7 +64,7 @@ CHECKERS: Final = {
     UNREVOKED: "nobody owns what another member of the consumer protocol has not given up",
     EPOCHS_GROW: "the epochs of consumer groups, their targets and their members never go back",
     RECONCILES: "after the last fault every consumer group comes to its target, and is in its log as it is",
-    REPLICATED: "nobody reads what is not below the high watermark",
+    REPLICATED: "nobody reads what is not below the high watermark, and nothing below it goes",
     SUBSCRIBED: "nothing is handed out of what the user does not subscribe to, and nothing at all without",
     KEEPS_ALIVE: "members heartbeat, poll and commit in time, and leave when they close",
 }

@@ -23,7 +23,8 @@ class Producers:
         self._host = host
         self._schedule = schedule
         self._checkers = checkers
-        self._acknowledged: dict[int, int] = {}  # by partition
+        self._taken: dict[int, int] = {}  # by partition: records in the leader's log, as far as known here
+        self._cut: dict[int, int] = {}
         self._start_ms = schedule.now_ms
         self._made = 0
         self._next = 0
@@ -40,22 +41,32 @@ class Producers:
         due = int((now_ms - self._start_ms) * self._topic.records_per_s / 1000)
         self._share(due - self._made, len(partitions))
         self._made = due
+        self._send_again()
         for index, records in sorted(self._waiting.items()):
             if partitions[index].leader != NO_LEADER:
                 # What the disk refuses is KAFKA_STORAGE_ERROR, which producers meet by trying again.
                 with suppress(SourceError):
                     partitions[index].append(_batch(records, now_ms))
                     del self._waiting[index]
-                    self._acknowledged[index] = self._acknowledged.get(index, 0) + records
+                    self._taken[index] = self._taken.get(index, 0) + records
             self._look(index, partitions[index].log.end_offset)
         self._schedule.at(now_ms + self._topic.linger_ms, self._send)
 
+    def _send_again(self) -> None:
+        """What another leader has not got was never acknowledged (`acks=all`): producers try again."""
+        for (topic, index), records in self._host.replication.cut.items():
+            again = records - self._cut.get(index, 0)
+            if topic == self._topic.name and again:
+                self._cut[index] = records
+                self._taken[index] -= again
+                self._waiting[index] = self._waiting.get(index, 0) + again
+
     def _look(self, index: int, end_offset: int) -> None:
-        """What is acknowledged is in the log, and of an append that failed there is nothing."""
-        acknowledged = self._acknowledged.get(index, 0)
-        if end_offset != acknowledged:
+        """What was taken is in the log, and of an append that failed there is nothing."""
+        taken = self._taken.get(index, 0)
+        if end_offset != taken:
             where = f"{self._topic.name}-{index}"
-            self._checkers.broken(LOG_AGREES, f"{where} ends at {end_offset}, and has {acknowledged} records")
+            self._checkers.broken(LOG_AGREES, f"{where} ends at {end_offset}, and has {taken} records")
 
     def _share(self, records: int, partitions: int) -> None:
         each, rest = divmod(records, partitions)

@@ -23,6 +23,7 @@ from kgroup.sim.world.coordinator_watch import CoordinatorWatch
 from kgroup.sim.world.disk import Disk, DiskLog
 from kgroup.sim.world.exchange import Connection
 from kgroup.sim.world.node_host import NodeHost
+from kgroup.sim.world.replication import Replication
 from kgroup.sim.world.surroundings import Surroundings
 
 PORT: Final = 9092
@@ -49,14 +50,14 @@ class ClusterHost:
         self.schedule = schedule = around.schedule
         self.network = around.network
         self.answered: list[tuple[NodeHost, Connection]] = []
-        self._checkers = around.checkers
+        self.checkers = around.checkers
         self._measures = around.measures
         self._tell = around.tell
         self.metadata: dict[Metadata, MemberResponse] = {}
         """Answers that are true until leaders or topics change."""
         self.new_since_ms: dict[TopicPartition, int] = {}
         """The times at which partitions came that were not there from the start."""
-        self._replica_lag_ms: dict[str, int] = {}
+        self.replication = Replication(self)
         self._flush_is_due = False
         self._moves: dict[str, NodeHost] = {}
         self._to_flush: dict[NodeHost, None] = {}
@@ -129,7 +130,7 @@ class ClusterHost:
 
     def _appended(self, partition: Partition) -> None:
         self.watch.appended(partition)
-        self._follow(partition)
+        self.replication.catch_up(partition)
         leader = self.nodes.get(partition.leader)
         if leader is None:
             return
@@ -138,7 +139,7 @@ class ClusterHost:
         self.schedule_flush(leader)
 
     def _on_group_event(self, hosted: HostedCoordinator, event: GroupEvent) -> None:
-        self._checkers.group_event(event)
+        self.checkers.group_event(event)
         self.watch.heard(hosted, event)
         self._measures.group_event(event)
         if self._tell is not None:
@@ -195,8 +196,7 @@ class ClusterHost:
         self._flush_is_due = False
         self.cluster = self._new_cluster()
         self.watch.attach(self.cluster, has_lost=has_lost)
-        for topic_name in self._replica_lag_ms:
-            self._hold_back(topic_name)
+        self.replication.begin_anew()
         self.cluster.on_append = self._appended
         for node in self.nodes.values():
             node.node = BrokerNode(node.node.node_id, self.cluster, FetchWaits())
@@ -309,57 +309,22 @@ class ClusterHost:
         self.came(topic, before)
         return True
 
-    # ---- replicas ---------------------------------------------------------------------------------
-
-    def lag_replicas(self, topic: str, by_ms: int) -> None:
-        """From now on the followers of a topic have every record so much later than before."""
-        self._replica_lag_ms[topic] = lag_ms = self._replica_lag_ms.get(topic, 0) + by_ms
-        for partition in self._partitions(topic):
-            partition.replicate_to(partition.high_watermark if lag_ms else None)
-            self._high_watermark_moved(partition)
-
-    def _partitions(self, topic: str) -> list[Partition]:
-        known = self.cluster.topics.get(topic)
-        return list(known.partitions) if known else []
-
-    def _hold_back(self, topic: str) -> None:
-        """Partitions of a lagging topic that are there since now: what they have is everywhere."""
-        if self._replica_lag_ms.get(topic):
-            for partition in self._partitions(topic):
-                partition.replicate_to(partition.high_watermark)
-
-    def _follow(self, partition: Partition) -> None:
-        lag_ms = self._replica_lag_ms.get(partition.topic)
-        if lag_ms:
-            came = partial(self._replicated, partition, partition.log.end_offset)
-            self.schedule.at(self.schedule.now_ms + lag_ms, came)
-
-    def _replicated(self, partition: Partition, offset: int) -> None:
-        """The followers have the records below `offset`, and the leader hears of it."""
-        current = self.cluster.partition(partition.topic, partition.index)
-        if current is not None and self._replica_lag_ms.get(current.topic):
-            current.replicate_to(offset)
-            self._high_watermark_moved(current)
-
-    def _high_watermark_moved(self, partition: Partition) -> None:
+    def high_watermark_moved(self, partition: Partition) -> None:
+        """Readers that wait for it may go on."""
         leader = self.nodes.get(partition.leader)
         if leader is not None:
             leader.node.waits.appended(partition)
             self.schedule_flush(leader)
 
-    def high_watermark(self, partition: TopicPartition) -> int:
-        """Up to where a partition may be read now."""
-        found = self.cluster.partition(*partition)
-        return 0 if found is None else found.high_watermark
-
     def came(self, topic: str, first: int = 0) -> None:
         """Its partitions from `first` on are there since now."""
-        self._hold_back(topic)
+        self.replication.hold_back(topic)
         new = self.partitions_of(topic)[first:]
         self.new_since_ms.update(dict.fromkeys(new, self.schedule.now_ms))
 
     def _leaders_changed(self) -> None:
         self.metadata.clear()
+        self.replication.leaders_changed()
         for node in self.nodes.values():
             if node.is_running:
                 node.node.waits.wake_all()

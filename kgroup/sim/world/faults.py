@@ -135,8 +135,8 @@ class Faults:
                 lasts = fault.duration_ms is not None
                 return partial(member.change_interest, interest_of(member.spec)) if lasts else None
             case K.LAG_REPLICAS:
-                self._cluster.lag_replicas(fault.target, amount)
-                return partial(self._cluster.lag_replicas, fault.target, -amount)
+                self._cluster.replication.lag(fault.target, amount)
+                return partial(self._cluster.replication.lag, fault.target, -amount)
             case K.FAIL_APPENDS:
                 return self._fail_appends(fault.target, amount / 100)
             case K.FAIL_DISK:

@@ -90,7 +90,7 @@ class MemberHost(Process):
         self.interest = interest_of(spec)
         self.on_interest: Callable[[], None] = lambda: None
         """Told when the user of a running process has subscribed to something else."""
-        self.high_watermark: Callable[[TopicPartition], int] = lambda partition: _FAR
+        self.read_to: Callable[[TopicPartition], int] = lambda partition: _FAR
         """Up to where a partition may be read now."""
         self._next_interest: Interest | None = None
         self._bootstrap = bootstrap
@@ -136,7 +136,7 @@ class MemberHost(Process):
         self.unheard = Unheard()
         self._resets = None
         if settings.auto_offset_reset is OffsetReset.LATEST:
-            self._resets = Resets(self.spec.group, self.name, self._checkers)
+            self._resets = Resets(self.spec.group, self.name, self._checkers, self.read_to)
         self.ownership = Ownership(self.name, settings, self._checkers, lambda: self.schedule.now_ms)
         self._restless_ms = self.schedule.now_ms
         if self._trace is not None:
@@ -333,7 +333,7 @@ class MemberHost(Process):
             if not self.interest.among([partition[0]]):
                 where = f"{partition[0]}-{partition[1]}"
                 self._checkers.broken(SUBSCRIBED, f"{self.spec.group}: {self.name} is handed out {where}")
-            if last >= self.high_watermark(partition):
+            if last >= self.read_to(partition):
                 where = f"{partition[0]}-{partition[1]}"
                 self._checkers.broken(REPLICATED, f"{self.spec.group}: {self.name} reads {last} of {where}")
             self._checkers.handed_out((self.spec.group, partition), self.name, first)
@@ -381,6 +381,8 @@ class MemberHost(Process):
         for send in step.requests:
             self._measures.requests += 1
             self.ownership.sent(send)
+            if self._resets is not None:
+                self._resets.asked(send.body)
             if isinstance(send.body, SyncGroup):
                 self._led(send.body)
             self._connections.send(send)

@@ -37,7 +37,13 @@ from kgroup.sim.world.strangers import GROUP, Stranger
 from kgroup.sim.world.surroundings import Surroundings
 
 FAULTS_OF_MEMORY: Final = frozenset(
-    {FaultKind.FAIL_APPENDS, FaultKind.FAIL_DISK, FaultKind.CUT_POWER, FaultKind.LOSE_WRITES}
+    {
+        FaultKind.FAIL_APPENDS,
+        FaultKind.FAIL_DISK,
+        FaultKind.CUT_POWER,
+        FaultKind.LAG_REPLICAS,
+        FaultKind.LOSE_WRITES,
+    }
 )
 _GUESTS_EACH: Final = 3
 _LOOK_MS: Final = 1_000
@@ -157,7 +163,7 @@ class World:
         self.demand = demand = Demand(self.cluster, self.members, measures)
         for host in self.members.values():
             host.on_interest = lambda: demand.look(schedule.now_ms)
-            host.high_watermark = self.cluster.high_watermark
+            host.read_to = self.cluster.replication.read_to
         self.faults = Faults(
             scenario, around, self.cluster, self.members, self.demand, create=self._create_topic
         )
