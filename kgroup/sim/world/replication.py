@@ -1,16 +1,33 @@
 """Topics whose followers lag: who has what when, what may be read, and what goes when the leader does."""
 
+from collections.abc import Mapping
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import Protocol
 
+from kgroup.broker.cluster import Cluster
 from kgroup.broker.partition import NO_LEADER, Partition
 from kgroup.log.store.record_log import MemoryLog
 from kgroup.protocol.topic_partition import TopicPartition
+from kgroup.sim.watch.checkers import Checkers
 from kgroup.sim.watch.result import REPLICATED
+from kgroup.sim.world.node_host import NodeHost
 from kgroup.sim.world.replicas import Replicas
+from kgroup.sim.world.schedule import Schedule
 
-if TYPE_CHECKING:
-    from kgroup.sim.world.cluster_host import ClusterHost
+
+class Host(Protocol):
+    """The nodes that copy from each other."""
+
+    cluster: Cluster
+    schedule: Schedule
+    checkers: Checkers
+
+    @property
+    def nodes(self) -> Mapping[int, NodeHost]:
+        """By their numbers."""
+
+    def high_watermark_moved(self, partition: Partition) -> None:
+        """More of a partition may be read."""
 
 
 class Replication:
@@ -19,7 +36,7 @@ class Replication:
     `cut`: how many records of a partition have gone, as the node that led then had not got them.
     """
 
-    def __init__(self, host: "ClusterHost") -> None:
+    def __init__(self, host: Host) -> None:
         self.cut: dict[TopicPartition, int] = {}
         self._host = host
         self._slowest_ms: dict[str, int] = {}
