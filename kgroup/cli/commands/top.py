@@ -50,7 +50,7 @@ def top(
         bool,
         option(
             "--once",
-            help="Print all groups once, as the screen would show them; needs no terminal.",
+            help="Print all groups once, as the screen would; needs no terminal.",
             section=Section.OUTPUT,
         ),
     ] = False,
@@ -58,14 +58,13 @@ def top(
 ) -> None:
     """Show the groups that are worst off, live.
 
-    Groups are sorted by pain: stuck ones first, then others in trouble, then the rest; among equals those
-    whose lag grows, then those that take longest to drain, then those with the most lag. Each row shows the
-    group's state, generation or epoch, lag, how that changed over the last refreshes, the time until it is
-    gone, its worst finding, and what blocks it: partition, member and host.
+    Sorted by pain: stuck groups, then others in trouble, then the rest; among equals growing lag first,
+    then the longest to drain, then the most lag. Each row shows state, generation or epoch, lag and its
+    course, the time until it is gone, the worst finding, and what blocks it: partition, member and host.
 
     Keys: arrows select a group; e explains it, r replays its rebalances, c lists its last commits; /
     filters, s sorts, p pauses, ? helps, q quits. Numbers are those of lag --by group, findings those of
-    stuck. If the cluster is lost, the screen says so and tries again. docs/top.md.
+    stuck. docs/top.md.
     """
     from kgroup.api.lag.options import LagOptions
     from kgroup.api.lag.repeated import RepeatedReports

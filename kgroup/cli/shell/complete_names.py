@@ -1,4 +1,7 @@
-"""Names of groups and topics for the shell's completion, from the cluster or the logs on the command line."""
+"""Names of groups and topics for the shell's completion, from the cluster or the logs on the command line.
+
+None are offered if finding them takes long.
+"""
 
 import threading
 from collections.abc import Callable, Iterable
@@ -18,7 +21,7 @@ _LIMIT_S: Final = 1.0
 
 
 def complete_groups(ctx: typer.Context, incomplete: str) -> list[str]:
-    """The groups that begin so, of the cluster after `-b` or of the PATHs; none if that takes too long."""
+    """Groups that start with this, of the cluster of `-b` or `--cluster`, or in the PATHs."""
     return _asked(ctx, incomplete, lambda cluster: cluster.group_ids(), _groups_of)
 
 
@@ -46,16 +49,16 @@ def _asked(
     of_logs: "Callable[[OpenedLogs], Iterable[str]]",
 ) -> list[str]:
     names: list[str] = []
-    servers = ctx.params.get("bootstrap_server")
+    names_a_cluster = bool(ctx.params.get("bootstrap_server") or ctx.params.get("cluster"))
     # The option that is being completed has no value yet, so what is no option is still among the arguments.
     paths = [each for each in (*(ctx.params.get("paths") or ()), *ctx.args) if Path(each).exists()]
-    if not servers and not paths:
+    if not names_a_cluster and not paths:
         return names
+    ask_source = _ask_cluster(ctx, of_cluster) if names_a_cluster else _ask_logs(paths, of_logs)
 
     def ask() -> None:
         try:
-            found = _of_cluster(ctx, of_cluster) if servers else _of_logs(paths, of_logs)
-            names.extend(name for name in found if name.startswith(incomplete))
+            names.extend(name for name in ask_source() if name.startswith(incomplete))
         except (KgroupError, OSError):
             return  # a message in the middle of a command line helps nobody
 
@@ -66,21 +69,39 @@ def _asked(
     return sorted(names)
 
 
-def _of_cluster(ctx: typer.Context, question: "Callable[[Cluster], Iterable[str]]") -> list[str]:
+# Imports come before the question, whose time is limited: on a busy machine they alone would use it up.
+
+
+def _ask_cluster(
+    ctx: typer.Context, question: "Callable[[Cluster], Iterable[str]]"
+) -> Callable[[], list[str]]:
+    from kgroup.cli.shell.clusters import connection_to
     from kgroup.net.admin.cluster import Cluster
-    from kgroup.net.connect.properties import ConnectionOptions
 
-    options = ConnectionOptions(
-        bootstrap_servers=ctx.params["bootstrap_server"],
-        command_config=ctx.params.get("command_config"),
-        properties=ctx.params.get("client_properties") or (),
-    )
-    with Cluster(options) as cluster:
-        return list(question(cluster))
+    def ask() -> list[str]:
+        given = ctx.params
+        options = connection_to(
+            given.get("bootstrap_server"),
+            given.get("cluster"),
+            given.get("command_config"),
+            given.get("client_properties"),
+        )
+        if options is None:
+            return []
+        with Cluster(options) as cluster:
+            return list(question(cluster))
+
+    return ask
 
 
-def _of_logs(paths: Iterable[str], question: "Callable[[OpenedLogs], Iterable[str]]") -> list[str]:
+def _ask_logs(
+    paths: Iterable[str], question: "Callable[[OpenedLogs], Iterable[str]]"
+) -> Callable[[], list[str]]:
+    import kgroup.api.coordinators  # noqa: F401  which the question needs
     from kgroup.api.opened import open_logs
 
-    with open_logs(*paths) as logs:
-        return list(question(logs))
+    def ask() -> list[str]:
+        with open_logs(*paths) as logs:
+            return list(question(logs))
+
+    return ask

@@ -128,7 +128,9 @@ def test_every_command_stands_under_one_task_of_the_help(kgroup):
     assert [name for names in TASKS.values() for name in names] == shown
 
 
-@pytest.mark.parametrize("name", ["lag", "stuck", "explain", "history", "watch", "metrics"])
+@pytest.mark.parametrize(
+    "name", ["groups", "lag", "stuck", "explain", "history", "commits", "watch", "metrics", "top", "demo"]
+)
 def test_a_command_for_one_question_has_a_help_of_a_screen(name, kgroup):
     assert len(kgroup(name, "--help").out.splitlines()) <= 45
 

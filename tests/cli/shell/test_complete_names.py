@@ -35,6 +35,13 @@ def test_the_topics_of_the_cluster(offered, broker, command):  # noqa: F811
     assert offered(f"kgroup {command} -b test:9092 --topic __c") == ["__consumer_offsets"]
 
 
+def test_the_groups_of_a_cluster_by_its_name(offered, broker, kgroup, monkeypatch, tmp_path):  # noqa: F811
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    assert kgroup("config", "add", "prod", "-b", "test:9092").status == 0
+    assert offered("kgroup lag --cluster prod --group te") == ["test-group"]
+    assert offered("kgroup lag --cluster other --group te") == []
+
+
 @pytest.mark.parametrize(
     ("line", "names"),
     [
