@@ -58,7 +58,7 @@ def _logs(
         option(
             "--cluster-path",
             metavar="NAME=PATH",
-            help="Logs of one cluster of several, by a name; repeatable.",
+            help="Logs of one of several clusters; repeatable.",
             section=Section.SOURCE,
         ),
     ] = None,
