@@ -3,10 +3,12 @@
 One node in memory, in a process of its own, under the load of `fixtures/conformance/rebalance_bench.py`,
 whose figures for Kafka 4.3.1 on a quiet machine of two cores (`anchors.json`) stand beside it. The client is
 one Python thread and wants a core, so figures of a machine with others on it say little. With `--beside`,
-another broker takes the same load in the same minutes, round by round.
+another broker takes the same load in the same minutes, round by round. Groups of the consumer protocol are
+measured by `benchmarks.serve_consumer`; for these there are no recorded figures of Kafka.
 """
 
 import argparse
+import asyncio
 import json
 import statistics
 import subprocess
@@ -19,6 +21,8 @@ from pathlib import Path
 from typing import Any
 
 from tabulate import tabulate
+
+from benchmarks.serve_consumer import figures as consumer_figures
 
 CONFORMANCE = Path(__file__).parents[1] / "fixtures" / "conformance"
 
@@ -71,7 +75,10 @@ def _figures(bootstrap: str, members: Sequence[int], repeat: int, seconds: float
         command += ["--seconds", str(seconds), "--quiet", "--json", answer.name]
         subprocess.run(command, stdout=subprocess.DEVNULL, check=True)
         figures: dict[str, Any] = json.loads(Path(answer.name).read_text(encoding="utf-8"))
-        return figures
+    rounds = [asyncio.run(consumer_figures(bootstrap, members, seconds)) for _ in range(repeat)]
+    for name, (_, unit) in rounds[0].items():
+        figures[name] = {"unit": unit, "median": statistics.median(each[name][0] for each in rounds)}
+    return figures
 
 
 @contextmanager
