@@ -139,14 +139,6 @@ def simulate(
     return SimulatedRun(**own_fields, design=played_as, chronicle=chronicle)
 
 
-def simulate_seeds(scenario_of: Callable[[int], Scenario], seeds: Sequence[int]) -> Iterator[tuple[str, Run]]:
-    """Play one seed after the other for the checkers alone; yields the design of each run with it."""
-    for seed in seeds:
-        scenario = scenario_of(seed)
-        design = own_design(scenario)
-        yield design, play(scenario, design, seed, until_settled=True)
-
-
 def run_row(run: Run, design: str) -> Row:
     """A run in the fields of RUN_COLUMNS; times are ms since the start of the scenario."""
     start_ms = run.scenario.epoch_ms

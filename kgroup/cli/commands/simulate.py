@@ -2,6 +2,7 @@
 
 import gc
 import re
+from functools import partial
 from typing import Annotated, Any, Final
 
 import typer
@@ -64,9 +65,8 @@ def simulate(
 ) -> None:
     """Simulate brokers and members on a virtual clock.
 
-    The coordinators and members of serve and join, with a network, clocks and faults that follow from a seed.
-    Checkers watch it; with a broken promise the status is 3. Shown are generations, the states of members
-    over time (! marks a fault), who was given what, and what it cost; -o jsonl has every event.
+    The coordinators and members of serve and join, with a network, clocks and faults that follow from a seed;
+    status 3 if a checker finds a broken promise. -o jsonl has every event; in lanes, ! marks a fault.
 
     \b
     Faults; FOR is "for DURATION", X and Y are MEMBER, node-N or coordinator:
@@ -111,7 +111,7 @@ def simulate(
         design=None if shown.design is None else one_design(shown.design),
     )
     if seeds.count is not None:
-        play_seeds(playing, seeds.count, lambda seed: chosen_scenario(scenario, flags, seed))
+        play_seeds(playing, seeds.count, seeds.jobs, partial(chosen_scenario, scenario, flags))
     elif shown.compare is not None:
         play_designs(playing, compared_designs(shown.compare))
     else:

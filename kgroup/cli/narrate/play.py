@@ -1,18 +1,13 @@
 """Plays what `kgroup simulate` was asked for, and shows it."""
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from kgroup.api.simulate import (
-    RUN_COLUMNS,
-    Hear,
-    SimulatedRun,
-    run_row,
-    simulate,
-    simulate_seeds,
-)
+from kgroup.api.simulate import RUN_COLUMNS, Hear, SimulatedRun, run_row, simulate
+from kgroup.api.simulated_seeds import ScenarioOf, simulate_seeds
 from kgroup.cli.narrate.run_view import (
     history,
     known_lines,
@@ -37,6 +32,8 @@ from kgroup.sim.watch.trace import to_json as event_fields
 from kgroup.sim.zookeeper.trace import ZookeeperEvent
 
 _SHOWN_MAX = 20
+# A process takes about as long to begin as it does to play some seeds.
+_WORTH_PROCESSES = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -184,14 +181,19 @@ def _emit_runs(playing: Playing, runs: Sequence[tuple[str, Run]]) -> None:
 # ---- many seeds -----------------------------------------------------------------------------------
 
 
-def play_seeds(playing: Playing, seeds: int, scenario_of: Callable[[int], Scenario]) -> None:
-    """Play many seeds for the checkers alone. Raises FindingsError if one found something."""
+def play_seeds(playing: Playing, seeds: int, jobs: int | None, scenario_of: ScenarioOf) -> None:
+    """Play many seeds for the checkers alone, by `jobs` processes; None: by as many as pay.
+
+    Raises FindingsError if one found something.
+    """
+    processes = min(jobs or _processes_that_pay(seeds), seeds)
     told: list[Run] = []
 
     def played() -> Iterator[Row]:
         progress = TerminalProgress(quiet=playing.quiet)
         with progress.counted(f"playing {playing.name}", seeds) as advance:
-            for design, run in simulate_seeds(scenario_of, range(playing.seed, playing.seed + seeds)):
+            chosen = range(playing.seed, playing.seed + seeds)
+            for design, run in simulate_seeds(scenario_of, chosen, processes):
                 if run.violations or run.known:
                     told.append(run)
                 yield run_row(run, design)
@@ -212,6 +214,13 @@ def play_seeds(playing: Playing, seeds: int, scenario_of: Callable[[int], Scenar
         case _:
             emit(rows, RUN_COLUMNS, playing.output)
     _judge(playing, told)
+
+
+def _processes_that_pay(seeds: int) -> int:
+    """One for each core that is ours; none more where a process takes longer to begin than to play."""
+    if seeds < _WORTH_PROCESSES:
+        return 1
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _with_counts(rows: Iterator[Row], counts: Callable[[], Row]) -> Iterator[Row]:

@@ -7,11 +7,12 @@ from typing import Annotated, Final
 import typer
 
 from kgroup.cli.shell.complete_lists import complete_client_assignors, complete_scenarios
-from kgroup.cli.shell.option_checks import Clash, Rule
+from kgroup.cli.shell.option_checks import Clash, Needs, Rule
 from kgroup.cli.shell.options import new_file
 from kgroup.cli.shell.section import Section, option
 
 _SEEDS_MAX: Final = 1_000_000
+_JOBS_MAX: Final = 256
 
 RULES: Final[tuple[Rule, ...]] = (
     Clash(
@@ -24,6 +25,7 @@ RULES: Final[tuple[Rule, ...]] = (
         others={"--compare"},
         why="{option} is for a single run: leave out --compare; --as DESIGN plays one design",
     ),
+    Needs(options={"--jobs"}, one_of={"--seeds"}, why="--jobs is for many seeds: give --seeds N too"),
     Clash(
         options={"--explain"},
         others={"--format"},
@@ -143,6 +145,17 @@ class Seeds:
             min=1,
             max=_SEEDS_MAX,
             help="Only check N seeds, from --seed on.",
+            section=Section.SETUP,
+        ),
+    ] = None
+    jobs: Annotated[
+        int | None,
+        option(
+            "--jobs",
+            metavar="N",
+            min=1,
+            max=_JOBS_MAX,
+            help="Processes for --seeds (all cores).",
             section=Section.SETUP,
         ),
     ] = None

@@ -1,12 +1,17 @@
 """`kgroup simulate`, as a user calls it."""
 
 import json
+import os
 import re
+import signal
 from dataclasses import replace
 
 import pytest
 
 from kgroup.api import simulate as simulate_play
+from kgroup.api import simulated_seeds
+from kgroup.errors import InputError, KgroupError
+from kgroup.sim.scenario.scenario import Scenario
 from kgroup.sim.watch.result import ONE_OWNER, SETTLES, Violation
 
 QUICK = ("--members", "2", "--partitions", "4", "--rate", "2", "--for", "15s")
@@ -271,6 +276,7 @@ class TestSeeds:
             return replace(run, violations=(violation,) if seed % 3 == 0 else ())
 
         monkeypatch.setattr(simulate_play, "play", play)
+        monkeypatch.setattr(simulated_seeds, "play", play)
 
     @pytest.fixture
     def known(self, monkeypatch):
@@ -283,6 +289,7 @@ class TestSeeds:
             return replace(run, known=(Violation(checker=ONE_OWNER, at_ms=scenario.epoch_ms, what=what),))
 
         monkeypatch.setattr(simulate_play, "play", play)
+        monkeypatch.setattr(simulated_seeds, "play", play)
 
     @pytest.mark.parametrize("many", [("--seeds", "2"), ()], ids=["seeds", "one"])
     def test_what_kafka_does_wrong_too_is_said_and_no_failure(self, kgroup, known, many):
@@ -356,3 +363,32 @@ def test_the_states_of_the_consumer_protocol_have_letters_of_their_own(kgroup, t
     assert max(map(len, shown.splitlines())) <= 80
     states = json.loads(kgroup("simulate", str(scenario), "-o", "json").out)["runs"][0]["states"]
     assert states["c1"][-1][1] == "STABLE"
+
+
+class TestManyProcesses:
+    def test_several_processes_say_what_one_says(self, kgroup):
+        one, two = (
+            kgroup("simulate", "swarm", "--seed", "40", "--seeds", "6", "-o", "jsonl", "--jobs", jobs)
+            for jobs in ("1", "2")
+        )
+        assert one.status == two.status == 0
+        assert one.out == two.out
+        assert [json.loads(line)["seed"] for line in one.out.splitlines()[:-1]] == [40, 41, 42, 43, 44, 45]
+
+    def test_one_that_is_killed_is_no_silent_end(self):
+        """A scenario whose making ends the process, as the system does when memory is short."""
+        with pytest.raises(KgroupError, match="a process that played seeds was killed"):
+            list(simulated_seeds.simulate_seeds(_killed, range(8), 2))
+
+    def test_what_a_process_refuses_is_refused(self):
+        with pytest.raises(InputError, match="no such world"):
+            list(simulated_seeds.simulate_seeds(_refused, range(8), 2))
+
+
+def _killed(seed: int) -> Scenario:
+    os.kill(os.getpid(), signal.SIGKILL)
+    raise AssertionError
+
+
+def _refused(seed: int) -> Scenario:
+    raise InputError(f"seed {seed}: no such world")
