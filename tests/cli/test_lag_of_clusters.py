@@ -70,8 +70,9 @@ def test_rows_are_those_of_each_cluster_with_its_name_in_front(
 
 @QUESTIONS
 def test_a_table_to_read_has_the_cluster_first(
-    asked: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+    asked: tuple[str, ...], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("COLUMNS", "400")  # so that each row is a line
     lines = report(capsys, *OF_ALL, *asked)[0].splitlines()
     counts = [len(report(capsys, str(path), *asked)[0].splitlines()) - 1 for path in CLUSTERS.values()]
     assert lines[0].startswith("CLUSTER")

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from kgroup.history.groups.model import Group, GroupKind
 from kgroup.history.groups.snapshot import logged_topic_names, read_groups
-from kgroup.lag.findings.kinds import SHARE_WITHOUT_ROWS, kind_notes, remarks_on_kinds
+from kgroup.lag.findings.kinds import SHARE_WITHOUT_ROWS, kind_notes, remarks_on_streams
 from kgroup.lag.findings.text import listed
 from kgroup.lag.measures.log_ends import LogEnds
 from kgroup.lag.measures.rows import Commit, LagRow, lag_rows, owners_of
@@ -83,6 +83,7 @@ class LagInputs:
     def remarks(self) -> Iterator[str]:
         """What rows do not show and somebody may miss."""
         yield from self.remarks_on_groups()
+        yield from remarks_on_streams(self.streams_with_rows())
         yield from remarks_on_all(self.ends, self.topics(), len(self.pending), self.commits.num_rows)
 
     def remarks_on_groups(self) -> Iterator[str]:
@@ -97,9 +98,12 @@ class LagInputs:
             if notes:
                 members = f"{len(group.members)} member{'' if len(group.members) == 1 else 's'}"
                 yield f"group {group_id} ({group.kind}, {group.state}, {members}): {'; '.join(notes)}"
-        yield from remarks_on_kinds(
-            group for group_id, group in self.groups.items() if group_id not in without_rows
-        )
+
+    def streams_with_rows(self) -> list[str]:
+        """The streams groups that have rows, in order."""
+        without_rows = {group.group_id for group in self.groups_without_rows()}
+        streams = (name for name, group in self.groups.items() if group.kind is GroupKind.STREAMS)
+        return sorted(name for name in streams if name not in without_rows)
 
 
 def remarks_on_all(ends: LogEnds, topics: Collection[str], pending: int, commits: int) -> Iterator[str]:

@@ -107,7 +107,7 @@ class PieceNote:
     """What is to be said of some groups besides their rows; the driver puts those of all together.
 
     `first` is the first of the groups. `commits` and `pending` are numbers; `group_ids` are there where
-    groups were asked for by names. The rest are lines, each once.
+    groups were asked for by names, `streams` are groups. The rest are lines, each once.
     """
 
     first: str
@@ -117,6 +117,7 @@ class PieceNote:
     topics: Sequence[str]
     group_ids: Sequence[str]
     remarks: Sequence[str]
+    streams: Sequence[str]
     unread: Sequence[str]
     census: Sequence[Sequence[Any]]
     row_problems: Sequence[str]
@@ -136,6 +137,7 @@ class PieceNote:
             topics=sorted(inputs.topics()),
             group_ids=group_ids if options.groups else (),
             remarks=tuple(inputs.remarks_on_groups()),
+            streams=inputs.streams_with_rows(),
             unread=tuple(report.unread_parts),
             census=[[family.stem, family.groups, family.without_members] for family in census],
             row_problems=report.row_problems,

@@ -26,6 +26,7 @@ from kgroup.api.names import LISTED, nothing_matches, without_match
 from kgroup.api.opened import OpenedLogs
 from kgroup.errors import NoMatchError
 from kgroup.lag.findings.census import large, remark_on, together
+from kgroup.lag.findings.kinds import remarks_on_streams
 from kgroup.lag.measures.log_ends import LogEnds
 from kgroup.log.files.log_dir import OFFSETS_TOPIC, LogDir
 from kgroup.log.topics.log_ends import LogDirEndsReader
@@ -231,6 +232,7 @@ class _Said:
         """As those of a report that is made here."""
         yield from (f"{skipped.path}: not read: {skipped.why}" for skipped in self._logs.sources.skipped)
         yield from self.lines("remarks")
+        yield from remarks_on_streams(sorted(name for note in self._notes for name in note.streams))
         pending = sum(note.pending for note in self._notes)
         commits = sum(note.commits for note in self._notes)
         yield from remarks_on_all(self._ends, self._topics, pending, commits)

@@ -1,8 +1,8 @@
 """What the numbers of share groups (KIP-932) and streams groups (KIP-1071) mean."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 
-from kgroup.history.groups.model import Group, GroupKind
+from kgroup.history.groups.model import Group
 from kgroup.lag.findings.text import listed
 from kgroup.lag.measures.log_ends import LogEnds, TopicState
 
@@ -31,11 +31,10 @@ def kind_notes(group: Group, ends: LogEnds) -> Iterator[str]:
         yield f"not shared yet, their state is being set up: {listed(waiting)}"
 
 
-def remarks_on_kinds(groups: Iterable[Group]) -> Iterator[str]:
+def remarks_on_streams(group_ids: Sequence[str]) -> Iterator[str]:
     """One line for all streams groups that have rows: what their lag is of."""
-    streams = sorted(group.group_id for group in groups if group.kind is GroupKind.STREAMS)
-    if streams:
+    if group_ids:
         yield (
-            f"streams group{'s' if len(streams) > 1 else ''} {listed(streams)}: lag is of source and"
+            f"streams group{'s' if len(group_ids) > 1 else ''} {listed(group_ids)}: lag is of source and"
             " repartition topics; state that is still to be restored from changelogs is not in it"
         )

@@ -2,7 +2,7 @@
 
 from kgroup.history.groups.model import Group, GroupKind, GroupState, Member, OwnedPartition
 from kgroup.history.groups.topology import Subtopology, Topology
-from kgroup.lag.findings.kinds import kind_notes, remarks_on_kinds
+from kgroup.lag.findings.kinds import kind_notes, remarks_on_streams
 from kgroup.lag.measures.log_ends import LogEnds
 from kgroup.protocol.log_listing import LogEndSource, LogListing, PartitionLog
 
@@ -64,6 +64,6 @@ def test_a_share_group_names_the_partitions_that_nobody_gets_yet():
 
 
 def test_one_line_says_of_all_streams_groups_what_their_lag_is_of():
-    (line,) = remarks_on_kinds([streams(validated=1), streams(validated=1)])
+    (line,) = remarks_on_streams(["app", "app"])
     assert line.startswith("streams groups app, app: lag is of source and repartition topics")
-    assert list(remarks_on_kinds([])) == []
+    assert list(remarks_on_streams([])) == []

@@ -167,7 +167,11 @@ def test_a_judgement_is_as_of_the_time_that_is_given_in_utc():
             "kafka-lag: option status is 'lenient', not none or kgroup or burrow",
         ),
         (LagSource, {"timelag": "bisect"}, "kafka-lag: option timeLag is 'bisect', not none or exact or"),
-        (LagSource, {"hygiene": "true"}, "kafka-lag: no option hygiene, only columns, damage, group"),
+        (
+            LagSource,
+            {"hygiene": "true"},
+            "kafka-lag: no option hygiene, only clusters, columns, damage, group",
+        ),
         (FindingsSource, {"hygiene": "yes"}, "kafka-findings: option hygiene is 'yes', not true or false"),
         (FindingsSource, {"now": "soon"}, "kafka-findings: option now is 'soon', not a time like 2026-"),
         (GroupsSource, {"damage": "no"}, "kafka-groups: option damage is 'no', not fail or skip"),

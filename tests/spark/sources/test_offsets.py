@@ -236,7 +236,7 @@ def test_damage_fails_the_query_with_file_and_position_unless_it_is_to_be_skippe
         ({"path": "/a", "damage": "ignore"}, "option damage is 'ignore', not fail or skip"),
         ({"path": "/a", "taskbytes": "64m"}, "option taskBytes is '64m', not a number of bytes"),
         ({"path": "/a", "taskbytes": "0"}, "option taskBytes is '0'"),
-        ({"path": "/a", "colums": "x"}, "no option colums, only columns, damage, "),
+        ({"path": "/a", "colums": "x"}, "no option colums, only clusters, columns, damage, "),
         ({"path": "/a", "columns": "group,nope"}, "option columns is 'group,nope', not names, each once"),
         ({"path": "/a", "columns": "group,group"}, "option columns is 'group,group', not names, each once"),
         ({"path": "/a", "since": "noon"}, "option since is 'noon', not a time like 2026-02-01T10:00:00Z"),
