@@ -17,6 +17,7 @@ from tabulate import tabulate
 
 from benchmarks.process import Cost, cost_of_kgroup
 from benchmarks.serve import serving
+from benchmarks.topics import make_topic
 from kgroup.net.admin.cluster import Cluster
 from kgroup.net.connect.properties import ConnectionOptions
 
@@ -37,7 +38,7 @@ class Growth:
 def measure(sizes: Sequence[int], partitions: int, rounds: int) -> Iterator[Growth]:
     """Each command at each of the sizes, which rise."""
     with serving() as bootstrap, Cluster(ConnectionOptions(bootstrap_servers=bootstrap)) as cluster:
-        make_topic(cluster, partitions)
+        make_topic(cluster, _TOPIC, partitions)
         there = 0
         for size in sizes:
             commit_groups(cluster, [f"group-{number:06}" for number in range(there, size)], partitions)
@@ -60,17 +61,6 @@ def _requests(command: Sequence[str]) -> int:
     )
     (line,) = [line for line in ended.stderr.splitlines() if line.endswith(" requests")]
     return int(line.split()[-2])
-
-
-def make_topic(cluster: Cluster, partitions: int) -> None:
-    """The topic that groups commit for."""
-    from kafka.protocol.admin import CreateTopicsRequest
-
-    topic = CreateTopicsRequest.CreatableTopic(
-        name=_TOPIC, num_partitions=partitions, replication_factor=1, assignments=[], configs=[]
-    )
-    answer = cluster.ask(CreateTopicsRequest(topics=[topic], timeout_ms=5000, validate_only=False), 1)
-    assert answer.topics[0].error_code == 0, answer
 
 
 def commit_groups(cluster: Cluster, groups: Sequence[str], partitions: int) -> None:

@@ -12,8 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from kafka.protocol.admin import CreateTopicsRequest
-
+from benchmarks.topics import make_topic
 from kgroup.net.admin.cluster import Cluster
 from kgroup.net.connect.properties import ConnectionOptions
 from kgroup.wire.consumer_group_messages import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
@@ -123,20 +122,13 @@ async def figures(bootstrap: str, members: Sequence[int], seconds: float) -> dic
     """By name: seconds until a new group of so many has its partitions, and its heartbeats per second."""
     topic = f"bench-{uuid.uuid4().hex[:8]}"
     with Cluster(ConnectionOptions(bootstrap_servers=bootstrap)) as cluster:
-        new = CreateTopicsRequest.CreatableTopic(
-            name=topic, num_partitions=_PARTITIONS, replication_factor=1, assignments=[], configs=[]
-        )
-        answer = cluster.ask(CreateTopicsRequest(topics=[new], timeout_ms=30_000, validate_only=False), 1)
-        assert answer.topics[0].error_code == 0, answer
+        make_topic(cluster, topic, _PARTITIONS)
     host, _, port = bootstrap.partition(",")[0].rpartition(":")
     found: dict[str, tuple[float, str]] = {}
     for count in members:
-        group = [
-            _Member(group=f"bench-consumer-{uuid.uuid4().hex[:8]}", topic=topic, connection=connection)
-            for connection in await _connected(host, int(port), count)
-        ]
-        for member in group:
-            member.group = group[0].group
+        group_id = f"bench-consumer-{uuid.uuid4().hex[:8]}"
+        connections = await _connected(host, int(port), count)
+        group = [_Member(group=group_id, topic=topic, connection=each) for each in connections]
         found[f"consumer protocol: rebalance new, {count} members"] = (await _form(group), "s")
         found[f"consumer protocol: heartbeats, {count} members"] = (await _beat(group, seconds), "/s")
         for member in group:

@@ -3,10 +3,7 @@
 import gc
 import signal
 from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
 from functools import partial
-from multiprocessing import get_context
 from typing import Final
 
 from kgroup.errors import KgroupError
@@ -32,6 +29,10 @@ def simulate_seeds(scenario_of: ScenarioOf, seeds: range, jobs: int = 1) -> Iter
         for seed in seeds:
             yield _played(scenario_of, seed)
         return
+    from concurrent.futures import ProcessPoolExecutor
+    from concurrent.futures.process import BrokenProcessPool
+    from multiprocessing import get_context
+
     # Begun anew, not forked: the screen's threads may hold locks.
     pool = ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), initializer=_begin)
     try:

@@ -4,7 +4,7 @@ What is in it are folders that Spark writes, each of one Parquet file and whole 
 """
 
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from kgroup.errors import InputError
@@ -66,21 +66,9 @@ class CheckpointFolder:
         """What to raise for it."""
         return damaged(self._checkpoint, why)
 
-    @contextmanager
-    def damage_named(self) -> Iterator[None]:
-        """Raise what Spark and the checksums of parts say of damage as InputError."""
-        from py4j.protocol import Py4JError
-        from pyspark.errors import PySparkException
-
-        from kgroup.spark.failure import cause_of
-        from kgroup.spark.parts.packing import DamagedPartError
-
-        try:
-            yield
-        except DamagedPartError as error:
-            raise self.damaged(str(error)) from error
-        except (PySparkException, Py4JError) as error:
-            raise self.damaged(cause_of(error)) from error
+    def damage_named(self) -> AbstractContextManager[None]:
+        """See the function of this name."""
+        return damage_named(self._checkpoint)
 
     def _names(self, path: str) -> list[str]:
         files, folder = self._hadoop(path)
@@ -103,3 +91,20 @@ def damaged(checkpoint: str, why: str) -> InputError:
         f"--checkpoint {checkpoint}: damaged: {why}; give a new folder, and the log is read from its"
         " beginning"
     )
+
+
+@contextmanager
+def damage_named(checkpoint: str) -> Iterator[None]:
+    """Raise what Spark and the checksums of parts say of damage as InputError."""
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    from kgroup.spark.failure import cause_of
+    from kgroup.spark.parts.packing import DamagedPartError
+
+    try:
+        yield
+    except DamagedPartError as error:
+        raise damaged(checkpoint, str(error)) from error
+    except (PySparkException, Py4JError) as error:
+        raise damaged(checkpoint, cause_of(error)) from error

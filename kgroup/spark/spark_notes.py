@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from kgroup.spark.checkpoint_folder import damaged
+from kgroup.spark.checkpoint_folder import damage_named, damaged
 from kgroup.spark.positions import Positions
 
 if TYPE_CHECKING:
@@ -29,15 +29,9 @@ def positions_of(session: "SparkSession", checkpoint: str, number: int) -> Posit
 
 
 def _noted(session: "SparkSession", checkpoint: str, note: str, read: Callable[[list[Any]], Value]) -> Value:
-    from py4j.protocol import Py4JError
-    from pyspark.errors import PySparkException
-
-    from kgroup.spark.failure import cause_of
-
-    try:
+    with damage_named(checkpoint):
         rows = session.read.text(f"{checkpoint.rstrip('/')}/{note}").collect()
+    try:
         return read([row.value for row in rows])
-    except (PySparkException, Py4JError) as error:
-        raise damaged(checkpoint, cause_of(error)) from error
     except (IndexError, KeyError, TypeError, ValueError):
         raise damaged(checkpoint, f"{note} is not as Spark writes it") from None

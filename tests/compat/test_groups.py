@@ -209,7 +209,7 @@ def test_members_of_share_groups_are_there_with_their_partitions():
         ("clicks.web", 1),
     ]
     assert not report("4.3.1/lives").of("share-queue")
-    assert shared in report("4.3.1/lives").inputs.groups_without_rows()
+    assert shared in report("4.3.1/lives").inputs.groups_without_rows
 
 
 def test_streams_members_own_the_source_partitions_of_their_tasks():

@@ -5,7 +5,7 @@ The same for a local scan and for one that Spark did: both end in a `Newest`.
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import UUID
@@ -40,7 +40,7 @@ PartitionOfGroup = tuple[str, str, int]
 """Group, topic, partition."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class LagInputs:
     """All that rows are made of. `commits` are living ones, sorted by group, topic, partition.
 
@@ -70,6 +70,7 @@ class LagInputs:
         """The same with what their own records say, None of those that only commit."""
         return {group_id: self.groups.get(group_id) for group_id in self.group_ids()}
 
+    @cached_property
     def groups_without_rows(self) -> list[Group]:
         """Groups of the log that have neither commits nor owned partitions here."""
         committed = set(names_in(self.commits, "group"))
@@ -88,7 +89,7 @@ class LagInputs:
 
     def remarks_on_groups(self) -> Iterator[str]:
         """Those on single groups, by group id."""
-        without_rows = {group.group_id for group in self.groups_without_rows()}
+        without_rows = {group.group_id for group in self.groups_without_rows}
         for group_id, group in sorted(self.groups.items()):
             notes = [*group.notes, *(note for member in group.members for note in member.notes)]
             notes += kind_notes(group, self.ends)
@@ -101,9 +102,8 @@ class LagInputs:
 
     def streams_with_rows(self) -> list[str]:
         """The streams groups that have rows, in order."""
-        without_rows = {group.group_id for group in self.groups_without_rows()}
-        streams = (name for name, group in self.groups.items() if group.kind is GroupKind.STREAMS)
-        return sorted(name for name in streams if name not in without_rows)
+        streams = {name for name, group in self.groups.items() if group.kind is GroupKind.STREAMS}
+        return sorted(streams - {group.group_id for group in self.groups_without_rows})
 
 
 def remarks_on_all(ends: LogEnds, topics: Collection[str], pending: int, commits: int) -> Iterator[str]:

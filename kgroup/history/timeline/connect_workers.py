@@ -10,7 +10,8 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from kgroup.durations import seconds_text
-from kgroup.history.timeline.model import Generation, Pattern, Roster, TimelineMember
+from kgroup.history.timeline.model import Generation, Pattern, Roster
+from kgroup.history.timeline.pattern_runs import pattern_over, process_name
 
 CONNECT_CONFIG_BEHIND: Final = "connect-config-behind"
 # Each refusal has the leader read the topic's end, so one that only was a moment late is right the next time.
@@ -24,10 +25,10 @@ _REMEDY: Final = (
 
 def find_connect_behind(generations: Sequence[Generation]) -> Iterator[Pattern]:
     """A pattern for each run of generations in which every worker was refused work."""
-    run: list[Roster] = []
+    run: list[Generation] = []
     for generation in generations:
         if _is_refused(generation.roster):
-            run.append(generation.roster)
+            run.append(generation)
             continue
         yield from _pattern(run)
         run = []
@@ -38,19 +39,16 @@ def _is_refused(roster: Roster) -> bool:
     return any(member.worker is not None and member.worker.refused for member in roster.members)
 
 
-def _pattern(run: Sequence[Roster]) -> Iterator[Pattern]:
+def _pattern(run: Sequence[Generation]) -> Iterator[Pattern]:
     if len(run) < _REFUSALS_MIN:
         return
-    first, last = run[0], run[-1]
+    first, last = run[0].roster, run[-1].roster
     took = ""
     if first.at_ms is not None and last.at_ms is not None:
         took = f" in {seconds_text(max(0, last.at_ms - first.at_ms))}"
-    yield Pattern(
-        name=CONNECT_CONFIG_BEHIND,
-        from_ms=first.at_ms,
-        to_ms=last.at_ms,
-        first_generation=first.generation,
-        last_generation=last.generation,
+    yield pattern_over(
+        CONNECT_CONFIG_BEHIND,
+        run,
         member_ids=(last.leader,) if last.leader else (),
         evidence=f"{len(run)} generations in a row{took} in which no worker got work (CONFIG_MISMATCH)"
         + _who_is_behind(last),
@@ -65,10 +63,6 @@ def _who_is_behind(roster: Roster) -> str:
     if leader is None or read_to[leader] == read_to[furthest]:
         return ""
     return (
-        f": the leader, {_name(leader)}, has read the config topic to offset {read_to[leader]},"
-        f" {_name(furthest)} to {read_to[furthest]}"
+        f": the leader, {process_name(leader.identity)}, has read the config topic to offset"
+        f" {read_to[leader]}, {process_name(furthest.identity)} to {read_to[furthest]}"
     )
-
-
-def _name(member: TimelineMember) -> str:
-    return f"{member.client_id} on {member.client_host.lstrip('/')}"

@@ -11,6 +11,7 @@ from kgroup.history.timeline.commits import CommitTrack
 from kgroup.history.timeline.connect_workers import find_connect_behind
 from kgroup.history.timeline.model import CauseKind, Generation, Partition, Pattern, Timeline
 from kgroup.history.timeline.oscillation import find_oscillation
+from kgroup.history.timeline.pattern_runs import pattern_over, process_name
 
 # A storm: this many rounds in a row, none longer than this after the one before.
 _STORM_ROUNDS_MIN = 8
@@ -58,8 +59,8 @@ def _storms(generations: Run) -> Iterator[Pattern]:
         evidence += f"; otherwise one every {seconds_text(baseline)}" if baseline is not None else ""
         if returning:
             were = "was" if len(returning) == 1 else "were"
-            evidence += f"; {_listed([_name(who) for who in returning])} joined and {were} gone again"
-        yield _pattern(
+            evidence += f"; {_listed([process_name(who) for who in returning])} joined and {were} gone again"
+        yield pattern_over(
             "rebalance-storm",
             run,
             member_ids=_ids_of(run, returning),
@@ -121,11 +122,11 @@ def _flapping(generations: Run) -> Iterator[Pattern]:
         if any(member.identity in comings for member in (*generation.joined, *generation.left))
     ]
     most = sorted(comings, key=lambda who: (-comings[who], who))
-    yield _pattern(
+    yield pattern_over(
         "flapping-member",
         hits,
         member_ids=_ids_of(hits, comings),
-        evidence=_listed([f"{_name(who)} joined {comings[who]} times" for who in most]),
+        evidence=_listed([f"{process_name(who)} joined {comings[who]} times" for who in most]),
         remedy="Look at that process: does it crash, is it restarted, does it exceed max.poll.interval.ms?",
     )
 
@@ -148,7 +149,7 @@ def _ping_pong(generations: Run) -> Iterator[Pattern]:
         stayed = [third for first, third in turns if _common_member(first[1], third[1])]
         if len(stayed) >= _PING_PONG_MIN:
             hits = [generation for _, generation in kinds]
-            yield _pattern(
+            yield pattern_over(
                 "ping-pong",
                 hits,
                 member_ids=(),
@@ -178,7 +179,7 @@ def _leader_churn(generations: Run) -> Iterator[Pattern]:
         if old and generation.leader_changed and any(m.member_id == old for m in generation.roster.members):
             hits.append(generation)
     if len(hits) >= _LEADER_CHANGES_MIN and 2 * len(hits) >= len(generations):
-        yield _pattern(
+        yield pattern_over(
             "leader-churn",
             hits,
             member_ids=tuple(dict.fromkeys(hit.roster.leader or "" for hit in hits)),
@@ -199,7 +200,7 @@ def _growth_without_change(generations: Run) -> Iterator[Pattern]:
             run.append(generation)
             continue
         if len(run) >= _IDLE_ROUNDS_MIN:
-            yield _pattern(
+            yield pattern_over(
                 "generations-without-change",
                 run,
                 member_ids=tuple(member.member_id for member in run[-1].roster.members),
@@ -242,23 +243,6 @@ def _never_commits(timeline: Timeline, tracks: dict[Partition, CommitTrack]) -> 
             )
 
 
-def _pattern(
-    name: str, run: Run, *, member_ids: tuple[str, ...], evidence: str, remedy: str | None
-) -> Pattern:
-    """A pattern from the first of the generations to the last."""
-    first, last = run[0].roster, run[-1].roster
-    return Pattern(
-        name=name,
-        from_ms=first.at_ms,
-        to_ms=last.at_ms,
-        first_generation=first.generation,
-        last_generation=last.generation,
-        member_ids=member_ids,
-        evidence=evidence,
-        remedy=remedy,
-    )
-
-
 def _ids_of(run: Iterable[Generation], identities: Iterable[tuple[str, str]]) -> tuple[str, ...]:
     chosen = set(identities)
     member_ids: defaultdict[str, None] = defaultdict()
@@ -267,11 +251,6 @@ def _ids_of(run: Iterable[Generation], identities: Iterable[tuple[str, str]]) ->
             if member.identity in chosen:
                 member_ids[member.member_id] = None
     return tuple(member_ids)
-
-
-def _name(identity: tuple[str, str]) -> str:
-    name, host = identity
-    return f"{name} on {host.lstrip('/')}" if host else name
 
 
 def _listed(texts: Sequence[str]) -> str:
