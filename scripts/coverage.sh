@@ -6,16 +6,18 @@ sh "$(dirname "$0")/install.sh" dev
 cd "$(dirname "$0")/.."
 PATH="$PWD/.venv/bin:$PATH"
 export PATH
+# The tests start hundreds of processes; none of them is to compile again what others have compiled.
+unset PYTHONDONTWRITEBYTECODE
 
 measured() {
     pytest -q --cov --cov-report= --cov-fail-under=0 "$@"
 }
 if [ $# -gt 0 ]; then
-    measured -rs -n 2 --dist loadgroup "$@"
+    measured -rs -n 2 "$@"
     exec coverage report --sort=cover --skip-covered --fail-under=0
 fi
 # The other packages' tests start processes and Sparks; what they reach here is not counted.
-measured -rs -n 2 --dist loadgroup \
+measured -rs -n 2 \
     tests/protocol tests/log tests/scan tests/assignors tests/group tests/history tests/lag tests/wire tests/broker tests/sim tests/operations \
     tests/fsck tests/api/decode tests/api/test_reenact.py
 # What numba compiles runs unseen, so the scan's tests with little data run once more without it.

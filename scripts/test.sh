@@ -6,6 +6,8 @@ sh "$(dirname "$0")/install.sh" dev
 cd "$(dirname "$0")/.."
 PATH="$PWD/.venv/bin:$PATH"
 export PATH
+# The tests start hundreds of processes; none of them is to compile again what others have compiled.
+unset PYTHONDONTWRITEBYTECODE
 
 run() {
     echo "== $*" >&2
@@ -16,4 +18,4 @@ run ruff format --check .
 run mypy
 run lint-imports
 # Two workers: each Spark test brings a Java process along, and may not starve the others of memory.
-run pytest -q -rs -n 2 --dist loadgroup "$@"
+run pytest -q -rs -n 2 "$@"

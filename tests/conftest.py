@@ -4,9 +4,13 @@ Choose with `HYPOTHESIS_PROFILE=exhaustive pytest …`.
 """
 
 import os
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import Phase, settings
+
+if TYPE_CHECKING:
+    from xdist.scheduler import LoadScopeScheduling
 
 # Making an archive of Spark's classes goes on behind a session's end, and would do so behind each test's.
 os.environ["KGROUP_JAVA_ARCHIVE"] = "off"
@@ -34,8 +38,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keep the tests that start Spark on one worker: a second Java process would cost more than it saves."""
-    for item in items:
-        if item.get_closest_marker("spark"):
-            item.add_marker(pytest.mark.xdist_group("spark"))
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config) -> "LoadScopeScheduling":
+    """The tests of a file are for one worker."""
+    from tests.workers import ByFile
+
+    return ByFile(config)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """On a worker: what takes long comes first, so that no worker is still at it when the others are done."""
+    if hasattr(config, "workerinput"):
+        from tests.workers import order_of_work
+
+        items.sort(key=lambda item: order_of_work(item.nodeid))

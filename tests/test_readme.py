@@ -1,6 +1,9 @@
 """The `console` blocks of README.md and of docs/ are run as they stand, and must answer what they show.
 
-They run the kgroup of this Python, or the one in the folder KGROUP_BIN, as of a venv with a wheel.
+They run the kgroup of this Python, or the one in the folder KGROUP_BIN, as of a venv with a wheel. A page's
+examples run in their order, as a reader types them, and find what those before them wrote. Where they say
+/tmp they get a folder of this run, so that nothing that lies there already is read or overwritten. One worker
+plays a page (tests/workers.py).
 """
 
 import os
@@ -38,24 +41,43 @@ def shown_commands(page: Path) -> list[Shown]:
     return commands
 
 
+@pytest.fixture(scope="session")
+def scratch(tmp_path_factory):
+    """What stands for /tmp."""
+    return tmp_path_factory.mktemp("pages")
+
+
+def in_its_place(text: str, folder: Path) -> str:
+    """A command or an answer with this folder for /tmp."""
+    return re.sub(r"(?<![\w./-])/tmp(?![\w-])", str(folder), text)
+
+
 @pytest.mark.parametrize(
     "shown",
-    [shown for page in PAGES for shown in shown_commands(page)],
-    ids=lambda shown: f"{shown.page} line {shown.line}",
+    [
+        pytest.param(shown, id=f"{shown.page} line {shown.line}")
+        for page in PAGES
+        for shown in shown_commands(page)
+    ],
 )
-def test_an_example_answers_what_the_page_shows(shown):
+def test_an_example_answers_what_the_page_shows(shown, scratch):
     scripts = os.environ.get("KGROUP_BIN", str(Path(sys.executable).parent))
-    environment = {**os.environ, "PATH": scripts + os.pathsep + os.environ["PATH"], "LC_ALL": "C.UTF-8"}
+    environment = {
+        **os.environ,
+        "PATH": scripts + os.pathsep + os.environ["PATH"],
+        "LC_ALL": "C.UTF-8",
+        "TMPDIR": str(scratch),
+    }
     environment.pop("COLUMNS", None)
     ended = subprocess.run(
-        ["bash", "-c", f"{{ {shown.command}; }} 2>&1"],
+        ["bash", "-c", f"{{ {in_its_place(shown.command, scratch)}; }} 2>&1"],
         cwd=ROOT,
         env=environment,
         capture_output=True,
         text=True,
         check=False,
     )
-    assert ended.stdout == shown.answer
+    assert ended.stdout == in_its_place(shown.answer, scratch)
 
 
 LONGEST = 140

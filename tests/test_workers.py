@@ -1,0 +1,33 @@
+"""How the tests are spread over workers."""
+
+import pytest
+
+from tests.test_readme import PAGES, shown_commands
+from tests.workers import order_of_work, unit_of_work
+
+EXAMPLE = "tests/test_readme.py::test_an_example_answers_what_the_page_shows[{0.page} line {0.line}]"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_the_examples_of_a_page_go_together(page):
+    units = {unit_of_work(EXAMPLE.format(shown)) for shown in shown_commands(page)}
+    assert units <= {page.name}
+
+
+@pytest.mark.parametrize(
+    ("test", "unit"),
+    [
+        ("tests/log/test_a.py::test_b", "tests/log/test_a.py"),
+        ("tests/log/test_a.py::TestC::test_b[x::y]", "tests/log/test_a.py"),
+        ("tests/log/test_a.py::test_b[pages.md line 4]", "tests/log/test_a.py"),
+        ("tests/spark/sources/test_a.py::test_b", "tests/spark/"),
+        ("tests/test_readme.py::test_the_readme_is_a_page", "tests/test_readme.py"),
+    ],
+)
+def test_the_tests_of_a_file_go_together_and_all_of_spark(test, unit):
+    assert unit_of_work(test) == unit
+
+
+def test_spark_is_begun_first_and_what_is_not_named_last():
+    tests = ["tests/log/test_a.py::b", "tests/net/test_conformance.py::a", "tests/spark/test_a.py::b"]
+    assert sorted(tests, key=order_of_work) == tests[::-1]
