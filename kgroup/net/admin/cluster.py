@@ -20,6 +20,7 @@ from kafka.protocol.consumer import ListOffsetsRequest
 from kafka.protocol.metadata import FindCoordinatorRequest, MetadataRequest
 
 from kgroup.errors import SourceError
+from kgroup.net.admin.patience import send_when_ready
 from kgroup.net.connect.first_contact import CONNECT_TIMEOUT_MS, require_broker
 from kgroup.net.connect.properties import ConnectionOptions, client_config, parse_servers
 from kgroup.protocol.error_codes import ErrorCode
@@ -280,10 +281,14 @@ class Cluster:
                     send_next(node_id)
             while under_way:
                 node_id, index, sent = under_way.popleft()
+                request = requests[index][1]
                 try:
-                    answer = await sent
+                    try:
+                        answer = await sent
+                    except kafka_errors.NodeNotReadyError:
+                        answer = await send_when_ready(manager, request, node_id)
                 except kafka_errors.KafkaError as error:
-                    answer = self._problem(error, requests[index][1])
+                    answer = self._problem(error, request)
                 send_next(node_id)
                 take(index, answer)
 
@@ -338,12 +343,9 @@ class Cluster:
         # each group), so requests go through its connection manager.
         manager = self._admin._manager
 
-        async def send() -> Any:
-            return await manager.send(request, node_id=node_id)
-
         self.requests_sent += 1
         try:
-            return manager.run(send)
+            return manager.run(send_when_ready, manager, request, node_id)
         except kafka_errors.KafkaError as error:
             raise self._problem(error, request) from error
 
