@@ -84,8 +84,10 @@ class PlanRow:
         change = self.change
         if change.old is None or change.new is None:
             return 0
-        end = change.old.offset if self.limits is None else min(change.old.offset, self.limits.log_end)
-        return max(end - change.new.offset, 0)
+        begin, end = change.new.offset, change.old.offset
+        if self.limits is not None:
+            begin, end = max(begin, self.limits.log_start), min(end, self.limits.log_end)
+        return max(end - begin, 0)
 
     @property
     def skipped(self) -> int:
@@ -93,8 +95,10 @@ class PlanRow:
         change = self.change
         if change.old is None or change.new is None:
             return 0
-        start = change.old.offset if self.limits is None else max(change.old.offset, self.limits.log_start)
-        return max(change.new.offset - start, 0)
+        begin, end = change.old.offset, change.new.offset
+        if self.limits is not None:
+            begin, end = max(begin, self.limits.log_start), min(end, self.limits.log_end)
+        return max(end - begin, 0)
 
     @property
     def lag(self) -> int | None:

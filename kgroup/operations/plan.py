@@ -131,6 +131,7 @@ class PlanTotals:
     skipped_ms: int | None
     set_anew: int
     deleted: int
+    past_nothing: int
     unchanged: int
 
     def sentence(self) -> str:
@@ -144,6 +145,8 @@ class PlanTotals:
             parts.append(f"{counted(self.set_anew, 'partition')} without an offset will get one")
         if self.deleted:
             parts.append(f"{counted(self.deleted, 'offset')} will be deleted")
+        if self.past_nothing:
+            parts.append(f"{counted(self.past_nothing, 'partition')} will move past nothing")
         if self.unchanged:
             parts.append(f"{counted(self.unchanged, 'partition')} will not move")
         return "; ".join(parts) or "no partition is concerned"
@@ -162,6 +165,7 @@ def totals(rows: Iterable[PlanRow]) -> PlanTotals:
         skipped_ms=_longest(forth),
         set_anew=sum(row.change.old is None and row.change.new is not None for row in kept),
         deleted=sum(row.change.old is not None and row.change.new is None for row in kept),
+        past_nothing=sum(bool(row.change.records) and not row.again and not row.skipped for row in kept),
         unchanged=sum(
             row.change.records == 0 or (row.change.old is None and row.change.new is None) for row in kept
         ),

@@ -1,6 +1,6 @@
 """The way back: from a journal and what is committed now to the state before."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from kgroup.operations.journal import Journal
@@ -8,6 +8,8 @@ from kgroup.operations.model import Change, Position, Target
 from kgroup.protocol.topic_partition import TopicPartition
 
 MOVED_SINCE = "committed since by somebody else"
+DELETED_SINCE = "its offset has been deleted since"
+GONE_SINCE = "there is no such partition any more: left as it is"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -16,6 +18,12 @@ class WayBack:
 
     targets: dict[TopicPartition, Target] = field(default_factory=dict)
     left: dict[TopicPartition, str] = field(default_factory=dict)
+
+    def leave_gone(self, gone: Collection[TopicPartition]) -> None:
+        """Leave these partitions alone, which are no more: no broker takes an offset for them."""
+        for place in self.targets.keys() & gone:
+            del self.targets[place]
+            self.left[place] = GONE_SINCE
 
 
 def way_back(journal: Journal, group: str, now: Mapping[TopicPartition, Position]) -> WayBack:
@@ -45,6 +53,6 @@ def _add(way: WayBack, journal: Journal, number: int, change: Change, now: Posit
     if now == change.new:
         way.targets[place] = Target(position=change.old)
     elif number in journal.applied:
-        way.targets[place] = Target(position=change.old, why=MOVED_SINCE)
+        way.targets[place] = Target(position=change.old, why=DELETED_SINCE if now is None else MOVED_SINCE)
     else:
         way.left[place] = "neither what was there before nor what was to be written: left as it is"

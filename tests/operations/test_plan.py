@@ -117,6 +117,10 @@ def test_an_old_offset_that_the_log_does_not_have_is_noted(old: int, note: str) 
         (row(0, 20), "skips 10 records"),
         (row(500, 290), "reads 10 records again"),
         (row(500, 300), "moves past nothing"),
+        (row(20, 0), "reads 10 records again"),
+        (row(10, 0), "moves past nothing"),
+        (row(290, 500), "skips 10 records"),
+        (row(300, 500), "moves past nothing"),
     ],
 )
 def test_the_effect_counts_only_records_that_the_log_has(change: PlanRow, says: str) -> None:

@@ -13,7 +13,7 @@ from kgroup.operations.journal import (
     plan_text,
 )
 from kgroup.operations.model import Change, Position, Target
-from kgroup.operations.undo import MOVED_SINCE, groups_to_delete, way_back
+from kgroup.operations.undo import DELETED_SINCE, GONE_SINCE, MOVED_SINCE, groups_to_delete, way_back
 from kgroup.protocol.topic_partition import TopicPartition
 
 Commits = dict[TopicPartition, Position]
@@ -105,6 +105,24 @@ def test_what_has_moved_since_is_restored_with_a_word() -> None:
     text = plan + begun_line(0) + applied_line(0, {})
     way = way_back(parse_journal(text, "f"), "g", {("t", 0): Position(3)})
     assert way.targets == {("t", 0): Target(position=Position(5), why=MOVED_SINCE)}
+
+
+def test_what_has_been_deleted_since_is_restored_with_a_word() -> None:
+    plan = plan_text(HEAD, [step(change(0, Position(5), Position(0)))])
+    text = plan + begun_line(0) + applied_line(0, {})
+    way = way_back(parse_journal(text, "f"), "g", {})
+    assert way.targets == {("t", 0): Target(position=Position(5), why=DELETED_SINCE)}
+
+
+def test_a_partition_that_is_gone_is_left() -> None:
+    plan = plan_text(HEAD, [step(*(change(number, Position(5), Position(0)) for number in (0, 1)))])
+    text = plan + begun_line(0) + applied_line(0, {})
+    way = way_back(parse_journal(text, "f"), "g", {("t", 1): Position(0)})
+    way.leave_gone({("t", 0), ("elsewhere", 1)})
+    assert (way.targets, way.left) == (
+        {("t", 1): Target(position=Position(5))},
+        {("t", 0): GONE_SINCE},
+    )
 
 
 def test_what_nobody_can_say_is_left_alone() -> None:

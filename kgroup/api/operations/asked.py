@@ -87,6 +87,19 @@ def partitions_by_topic(cluster: Cluster, topics: Collection[str]) -> dict[str, 
     return {name: sorted(topic.leaders) for name, topic in cluster.topics(topics).items()}
 
 
+def gone_partitions(cluster: Cluster, places: Collection[TopicPartition]) -> set[TopicPartition]:
+    """Those of these partitions that do not exist. One that may not be seen is not among them."""
+    topics = {topic for topic, _ in places}
+    there = partitions_by_topic(cluster, topics)
+    why = cluster.why_unlisted(topics - there.keys())
+    gone = {topic for topic, code in why.items() if code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
+    return {
+        (topic, partition)
+        for topic, partition in places
+        if topic in gone or (topic in there and partition not in there[topic])
+    }
+
+
 def limits_of(cluster: Cluster, places: Sequence[TopicPartition]) -> dict[TopicPartition, PartitionLimits]:
     """Log starts and high watermarks. Raises SourceError for a partition whose leader does not tell them."""
     found = known_limits(cluster, places)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from kgroup.api.operations.asked import idle_group, known_limits, with_times
+from kgroup.api.operations.asked import gone_partitions, idle_group, known_limits, with_times
 from kgroup.api.operations.each_group import each_group
 from kgroup.api.operations.planned import PlannedOperation, steps_of
 from kgroup.api.operations.undo_file import read_undo_file
@@ -55,6 +55,7 @@ class _OfGroup(NamedTuple):
 def _of_group(cluster: Cluster, journal: Journal, group: str, now_ms: int) -> _OfGroup:
     offsets = fetch_offsets(cluster, group)
     way = way_back(journal, group, offsets.commits)
+    way.leave_gone(gone_partitions(cluster, way.targets))
     notes = [f"{group}: {topic}-{number}: {why}" for (topic, number), why in sorted(way.left.items())]
     limits = known_limits(cluster, sorted(way.targets))
     rows = make_plan(offsets, way.targets, limits, outside=Outside.KEPT)
@@ -62,7 +63,7 @@ def _of_group(cluster: Cluster, journal: Journal, group: str, now_ms: int) -> _O
     notes += [f"time unknown: {problem}" for problem in problems]
     is_ours = _is_ours(journal, offsets, rows)
     if not rows and not is_ours:
-        return _OfGroup([*notes, f"{group}: is as it was before"])
+        return _OfGroup(notes if way.left else [f"{group}: is as it was before"])
     present = idle_group(cluster, group, create=True)
     if present is None and not rows:
         return _OfGroup([*notes, f"{group}: is not there, as before"])

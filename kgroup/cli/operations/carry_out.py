@@ -10,6 +10,7 @@ from kgroup.cli.operations.options import Execution
 from kgroup.cli.options.undo_folder import default_undo_path
 from kgroup.cli.shell.say import say
 from kgroup.errors import SourceError
+from kgroup.operations.outcomes import Result
 from kgroup.report.emit import OutputFormat, OutputOptions, emit
 from kgroup.report.progress import TerminalProgress
 from kgroup.report.table import counted
@@ -100,8 +101,7 @@ def _extent(planned: "PlannedOperation") -> str:
 
 
 def _failure(executed: "Executed", undo: str) -> str:
-    counts = Counter(outcome.result.value for outcome in executed.outcomes.values())
-    counts.update(outcome.result.value for outcome in executed.groups.values())
+    counts = Counter(outcome.result for outcome in [*executed.outcomes.values(), *executed.groups.values()])
     first = next(
         (
             f"{change.topic}-{change.partition}: {outcome.why}"
@@ -111,5 +111,7 @@ def _failure(executed: "Executed", undo: str) -> str:
         None,
     )
     reason = executed.stopped or first
-    ended = ", ".join(f"{count} {result}" for result, count in sorted(counts.items()))
+    ended = ", ".join(f"{count} {result.value}" for result, count in sorted(counts.items()))
+    if counts.keys() <= {Result.REFUSED, Result.NOT_TRIED}:
+        return f"nothing was done ({ended}): {reason}"
     return f"not all of it was done ({ended}): {reason}; what was done is undone by: {undo}"

@@ -7,6 +7,7 @@ from typing import Any
 from zlib import crc32
 
 import pytest
+from kafka.admin import KafkaAdminClient, NewTopic
 
 import kgroup.testing
 from kgroup.api.operations import each_group, execute
@@ -294,6 +295,27 @@ def test_undo_says_what_was_committed_since(
         200,
         ["committed since by somebody else"],
     )
+
+
+def test_undo_leaves_a_topic_that_is_gone_and_restores_the_rest(
+    kafka: kgroup.testing.Cluster, kgroup: Kgroup, group: str, tmp_path: Path
+) -> None:
+    """A topic's offsets go with it, and no broker takes new ones."""
+    admin = KafkaAdminClient(bootstrap_servers=kafka.bootstrap)
+    admin.create_topics([NewTopic("passing", 1, 1)])
+    commit(kafka.bootstrap, group, {("passing", 0): 0})
+    path = tmp_path / "undo"
+    line = ["reset-offsets", group, "-b", kafka.bootstrap, "--topic", "passing", "--topic", "orders:2"]
+    assert kgroup(*line, "--to-earliest", "-q", "--execute", "--undo-file", str(path)).status == 0
+    admin.delete_topics(["passing"])
+    admin.close()
+    undone = kgroup("reset-offsets", "-b", kafka.bootstrap, "--undo", str(path), "--execute")
+    assert undone.status == 0, undone.err
+    why = f"kgroup: {group}: passing-0: there is no such partition any more: left as it is"
+    assert undone.err.splitlines()[0] == why
+    assert committed(kafka.bootstrap, group) == BEFORE
+    again = kgroup("reset-offsets", "-b", kafka.bootstrap, "--undo", str(path), "--execute")
+    assert (again.status, again.err.splitlines()) == (0, [why, "kgroup: nothing is to be done"])
 
 
 def test_an_undo_file_is_private_and_never_overwritten(
