@@ -40,9 +40,15 @@ def way_back(journal: Journal, group: str, now: Mapping[TopicPartition, Position
 def groups_to_delete(
     journal: Journal, remaining: Mapping[str, Mapping[TopicPartition, Position]]
 ) -> list[str]:
-    """The groups that the change made, and that have no commits once all is undone; sorted."""
+    """The groups that the change made, and that have no commits once all is undone; sorted.
+
+    A group of which no step was begun is not made by the change, whoever has made it since.
+    """
+    begun = {journal.steps[number].group for number in journal.begun | journal.applied}
     return sorted(
-        group for group, existed in journal.head.existed.items() if not existed and not remaining.get(group)
+        group
+        for group, existed in journal.head.existed.items()
+        if not existed and group in begun and not remaining.get(group)
     )
 
 

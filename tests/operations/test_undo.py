@@ -144,6 +144,13 @@ def test_steps_of_other_groups_are_others() -> None:
 
 
 def test_only_a_group_that_the_change_made_is_deleted_and_only_when_it_is_empty() -> None:
-    journal = parse_journal(plan_text(HEAD, []), "f")
+    of_new = Change(group="n", topic="t", partition=0, old=None, new=Position(1))
+    steps = [
+        step(change(0, None, Position(1))),
+        Step(kind=StepKind.COMMIT, group="n", changes=(of_new,)),
+    ]
+    journal = parse_journal(plan_text(HEAD, steps) + begun_line(0) + begun_line(1), "f")
     assert groups_to_delete(journal, {"g": {}, "n": {}}) == ["n"]
     assert groups_to_delete(journal, {"g": {}, "n": {("t", 0): Position(1)}}) == []
+    of_others = parse_journal(plan_text(HEAD, steps) + begun_line(0), "f")
+    assert groups_to_delete(of_others, {"g": {}, "n": {}}) == [], "somebody else has made it since"

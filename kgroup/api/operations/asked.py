@@ -1,6 +1,6 @@
 """Questions that every operation has for a cluster, and the refusals that follow from the answers."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -9,43 +9,69 @@ from kgroup.history.groups.model import Group, GroupKind, Member
 from kgroup.lag.findings.text import lasting, listed
 from kgroup.net.admin.broker_settings import broker_setting
 from kgroup.net.admin.cluster import Cluster, OffsetSpec
-from kgroup.net.admin.group_states import is_idle, present_group
+from kgroup.net.admin.group_states import is_idle, present_groups
 from kgroup.net.admin.unread import UnreadPlace, fetch_first_unread
 from kgroup.operations.model import PartitionLimits, PlanRow
 from kgroup.protocol.error_codes import ErrorCode
 from kgroup.protocol.topic_partition import TopicPartition
+from kgroup.report.progress import NO_PROGRESS, Progress
 from kgroup.report.table import counted
 
 _MINUTE_MS: Final = 60_000
 _RETENTION: Final = "offsets.retention.minutes"
 
 
-def idle_group(cluster: Cluster, group: str, *, create: bool, can_create: bool = False) -> Group | None:
-    """The group, None for one that is not there and that `create` allows to make.
+def idle_groups(
+    cluster: Cluster,
+    groups: Iterable[str],
+    *,
+    create: bool,
+    can_create: bool = False,
+    progress: Progress = NO_PROGRESS,
+) -> dict[str, Group | None]:
+    """These groups, None for one that is not there and that `create` allows to make.
 
-    `can_create` is for the error: whether the user may ask for that. Raises RefusedError if the group is not
-    there, if somebody is in it, or if it is of a kind without commits.
+    `can_create` is for the error: whether the user may ask for that. Raises RefusedError for the first that
+    is not there, that somebody is in, or that is of a kind without commits.
     """
-    if not group:
-        raise RefusedError("a group has a name, and this one is empty")
-    found = present_group(cluster, group)
-    if found is None:
-        if create:
-            return None
-        hint = "; --create makes it" if can_create else ""
-        raise RefusedError(f"no group {group!r} in this cluster{_like(cluster, group)}{hint}")
-    if found.kind is GroupKind.SHARE:
-        raise RefusedError(f"group {group!r} is a share group: it has no committed offsets to change")
-    if not is_idle(found):
-        raise RefusedError(f"group {group!r} is {found.state.value}: {who(found)}; stop its members first")
+    found = _found(cluster, groups, progress)
+    for group, each in found.items():
+        if each is None:
+            if not create:
+                hint = "; --create makes it" if can_create else ""
+                raise RefusedError(f"no group {group!r} in this cluster{_like(cluster, group)}{hint}")
+            continue
+        if each.kind is GroupKind.SHARE:
+            raise RefusedError(f"group {group!r} is a share group: it has no committed offsets to change")
+        if not is_idle(each):
+            raise RefusedError(f"group {group!r} is {each.state.value}: {who(each)}; stop its members first")
     return found
 
 
-def existing_group(cluster: Cluster, group: str) -> Group:
-    """The group, active or not. Raises RefusedError if it is not there."""
-    found = present_group(cluster, group) if group else None
-    if found is None:
-        raise RefusedError(f"no group {group!r} in this cluster{_like(cluster, group)}")
+def existing_groups(
+    cluster: Cluster, groups: Iterable[str], *, progress: Progress = NO_PROGRESS
+) -> dict[str, Group]:
+    """These groups, active or not. Raises RefusedError for the first that is not there."""
+    existing = {}
+    for group, found in _found(cluster, groups, progress).items():
+        if found is None:
+            raise RefusedError(f"no group {group!r} in this cluster{_like(cluster, group)}")
+        existing[group] = found
+    return existing
+
+
+def _found(cluster: Cluster, groups: Iterable[str], progress: Progress) -> dict[str, Group | None]:
+    """Each group as it is, None for one that is not there. Raises as the first that cannot be asked does."""
+    asked = list(dict.fromkeys(groups))
+    if "" in asked:
+        raise RefusedError("a group has a name, and this one is empty")
+    with progress.counted("looking at groups", len(asked)) as advance:
+        answers = present_groups(cluster, asked, advance)
+    found: dict[str, Group | None] = {}
+    for group, answer in answers.items():
+        if isinstance(answer, SourceError):
+            raise answer
+        found[group] = answer
     return found
 
 

@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 from kgroup.api.operations.asked import (
-    existing_group,
+    existing_groups,
     existing_topics,
     expiry_note,
-    idle_group,
+    idle_groups,
     limits_of,
     with_times,
 )
@@ -56,11 +56,14 @@ def plan_copy(
     offsets need have nothing in common then. Raises as `plan_reset`.
     """
 
+    named = list(existing_groups(there, sources.values(), progress=progress))
+    read = each_group("reading offsets", named, lambda source: _chosen(there, source, topics), progress)
+    chosen = dict(zip(named, read, strict=True))
+    found = idle_groups(here, sources, create=create, can_create=True, progress=progress)
+
     def of_one(destination: str) -> _OfGroup:
-        source = sources[destination]
-        existing_group(there, source)
-        positions = _chosen(there, source, topics)
-        existed = idle_group(here, destination, create=create, can_create=True) is not None
+        source, existed = sources[destination], found[destination] is not None
+        positions = chosen[source]
         known = existing_topics(here, {topic for topic, _ in positions})
         require_partitions(sorted(positions), known, f"offsets of {source!r}")
         offsets = fetch_offsets_and_open(here, destination) if existed else GroupOffsets(group=destination)

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from kgroup.api.operations.asked import existing_group, idle_group, partitions_by_topic
+from kgroup.api.operations.asked import existing_groups, idle_groups, partitions_by_topic
 from kgroup.api.operations.each_group import each_group
 from kgroup.api.operations.planned import PlannedOperation, steps_of
 from kgroup.errors import RefusedError
@@ -24,8 +24,7 @@ def plan_delete(
     Raises RefusedError for a group that is not there or has members, SourceError if the cluster does not
     answer.
     """
-    each = list(dict.fromkeys(groups))
-    each_group("looking at groups", each, lambda group: idle_group(cluster, group, create=False), progress)
+    idle_groups(cluster, groups, create=False, progress=progress)
     return deletion_of(cluster, groups, command=command, progress=progress)
 
 
@@ -70,10 +69,9 @@ def plan_delete_offsets(
     a group, topic or partition that is not there, and where a group has no offset to delete.
     """
     asked = [parse_topic(text) for text in topics]
-    each = list(dict.fromkeys(groups))
+    each = list(existing_groups(cluster, groups, progress=progress))
 
     def of_one(group: str) -> list[PlanRow]:
-        existing_group(cluster, group)
         offsets = fetch_offsets_and_open(cluster, group)
         # A topic that is gone has its partitions by the offsets that are left of it.
         known = partitions_by_topic(cluster, {topic for topic, _ in asked})

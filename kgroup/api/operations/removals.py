@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from kgroup.api.operations.asked import existing_group
+from kgroup.api.operations.asked import existing_groups
 from kgroup.api.operations.each_group import each_group
 from kgroup.errors import RefusedError, SourceError
 from kgroup.history.groups.model import Group, GroupKind, Member
@@ -44,8 +44,9 @@ def plan_removals(
     Raises RefusedError for a group that is not there, has no members, or is of a kind that takes nobody out,
     and for an id that none of the groups has.
     """
-    each = list(dict.fromkeys(groups))
-    found = each_group("looking at groups", each, lambda group: _with_members(cluster, group), progress)
+    found = list(existing_groups(cluster, groups, progress=progress).values())
+    for group in found:
+        _require_members(group)
     ids = {member.member_id for group in found for member in group.members}
     instances = {member.instance_id for group in found for member in group.members}
     for name in member_ids:
@@ -68,16 +69,14 @@ def plan_removals(
     return planned
 
 
-def _with_members(cluster: Cluster, group: str) -> Group:
-    found = existing_group(cluster, group)
-    if found.kind not in (GroupKind.CLASSIC, GroupKind.SIMPLE):
+def _require_members(group: Group) -> None:
+    if group.kind not in (GroupKind.CLASSIC, GroupKind.SIMPLE):
         raise RefusedError(
-            f"group {group!r} is of the {found.kind.value} protocol, of which Kafka takes no member out on"
-            " request: stop the member, or wait for its session to end"
+            f"group {group.group_id!r} is of the {group.kind.value} protocol, of which Kafka takes no member"
+            " out on request: stop the member, or wait for its session to end"
         )
-    if not found.members:
-        raise RefusedError(f"group {group!r} is {found.state.value}: nobody is in it")
-    return found
+    if not group.members:
+        raise RefusedError(f"group {group.group_id!r} is {group.state.value}: nobody is in it")
 
 
 def _nowhere(groups: Sequence[Group]) -> str:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from kgroup.api.operations.asked import (
     existing_topics,
     expiry_note,
-    idle_group,
+    idle_groups,
     limits_of,
     partitions_by_topic,
     with_times,
@@ -65,8 +65,10 @@ def plan_reset(
     SourceError if the cluster does not answer.
     """
 
+    found = idle_groups(cluster, groups, create=create, can_create=True, progress=progress)
+
     def of_one(group: str) -> _OfGroup:
-        existed = idle_group(cluster, group, create=create, can_create=True) is not None
+        existed = found[group] is not None
         offsets = fetch_offsets_and_open(cluster, group) if existed else GroupOffsets(group=group)
         rows, warnings = _rows(cluster, offsets, strategies[group], scope, clamp=clamp)
         notes = [f"{group}: {warning}" for warning in warnings]

@@ -4,11 +4,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from kgroup.api.operations.asked import gone_partitions, idle_group, known_limits, with_times
+from kgroup.api.operations.asked import gone_partitions, idle_groups, known_limits, with_times
 from kgroup.api.operations.each_group import each_group
 from kgroup.api.operations.planned import PlannedOperation, steps_of
 from kgroup.api.operations.undo_file import read_undo_file
 from kgroup.errors import RefusedError
+from kgroup.history.groups.model import Group
 from kgroup.net.admin.cluster import Cluster
 from kgroup.net.admin.committed import fetch_offsets
 from kgroup.operations.journal import Journal, Step, StepKind
@@ -31,7 +32,10 @@ def plan_undo(
     if journal.head.cluster_id != there:
         raise RefusedError(f"{path}: made on cluster {journal.head.cluster_id}, and this is {there}")
     groups = sorted(journal.head.existed)
-    made = each_group("planning", groups, lambda group: _of_group(cluster, journal, group, now_ms), progress)
+    ways = each_group("planning", groups, lambda group: _way(cluster, journal, group, now_ms), progress)
+    at_work = [way.group for way in ways if way.rows or way.is_ours]
+    found = idle_groups(cluster, at_work, create=True, progress=progress)
+    made = [_of_group(way, found.get(way.group)) for way in ways]
     return PlannedOperation(
         command=command,
         rows=tuple(row for each in made for row in each.rows),
@@ -43,6 +47,15 @@ def plan_undo(
     )
 
 
+class _Way(NamedTuple):
+    """A group's way back; `is_ours` if the operation made the group, and nothing is left in it then."""
+
+    group: str
+    notes: Sequence[str]
+    rows: Sequence[PlanRow]
+    is_ours: bool
+
+
 class _OfGroup(NamedTuple):
     """A group's part of a plan; `existed` is None where nothing is to be done."""
 
@@ -52,7 +65,7 @@ class _OfGroup(NamedTuple):
     steps: Sequence[Step] = ()
 
 
-def _of_group(cluster: Cluster, journal: Journal, group: str, now_ms: int) -> _OfGroup:
+def _way(cluster: Cluster, journal: Journal, group: str, now_ms: int) -> _Way:
     offsets = fetch_offsets(cluster, group)
     way = way_back(journal, group, offsets.commits)
     way.leave_gone(gone_partitions(cluster, way.targets))
@@ -61,18 +74,21 @@ def _of_group(cluster: Cluster, journal: Journal, group: str, now_ms: int) -> _O
     rows = make_plan(offsets, way.targets, limits, outside=Outside.KEPT)
     rows, problems = with_times(cluster, rows, now_ms)
     notes += [f"time unknown: {problem}" for problem in problems]
-    is_ours = _is_ours(journal, offsets, rows)
-    if not rows and not is_ours:
-        return _OfGroup(notes if way.left else [f"{group}: is as it was before"])
-    present = idle_group(cluster, group, create=True)
-    if present is None and not rows:
+    return _Way(group, notes, rows, _is_ours(journal, offsets, rows))
+
+
+def _of_group(way: _Way, found: Group | None) -> _OfGroup:
+    group, notes = way.group, list(way.notes)
+    if not way.rows and not way.is_ours:
+        return _OfGroup(notes or [f"{group}: is as it was before"])
+    if found is None and not way.rows:
         return _OfGroup([*notes, f"{group}: is not there, as before"])
-    notes.append(f"{group}: {totals(rows).sentence()}")
-    steps = list(steps_of(row.change for row in rows))
-    if is_ours:
+    notes.append(f"{group}: {totals(way.rows).sentence()}")
+    steps = list(steps_of(row.change for row in way.rows))
+    if way.is_ours:
         notes.append(f"{group}: was not there before, and is deleted")
         steps.append(Step(kind=StepKind.DELETE_GROUP, group=group, changes=()))
-    return _OfGroup(notes, present is not None, rows, steps)
+    return _OfGroup(notes, found is not None, way.rows, steps)
 
 
 def _is_ours(journal: Journal, offsets: GroupOffsets, rows: list[PlanRow]) -> bool:
