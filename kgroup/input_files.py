@@ -1,4 +1,4 @@
-"""Files that a user names beside the logs: read whole, of bounded size, and never anything without an end."""
+"""Input files named by the user besides the logs: read whole, bounded in size, never endless."""
 
 import os
 import stat

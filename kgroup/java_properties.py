@@ -1,4 +1,4 @@
-"""Properties files, as Kafka takes them: the rules of `java.util.Properties.load`."""
+"""Properties files as Kafka reads them: the rules of `java.util.Properties.load`."""
 
 import re
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Folders for what nobody else may see or put in the way, below places that others can write to, too."""
+"""Folders that nobody else can see into or interfere with, even below places others can write to."""
 
 import os
 import stat

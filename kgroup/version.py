@@ -1,3 +1,3 @@
-"""The version of this package, apart from the public names: nothing within kgroup imports those."""
+"""The version of this package, apart from the public names: no module of kgroup imports those."""
 
 __version__ = "0.1.0"

@@ -1,4 +1,4 @@
-"""A source and a question in, an answer out: the library that the commands are thin over.
+"""Answers to questions about a source: the library that the commands are thin wrappers around.
 
 Opens logs and clusters, and puts together what the packages below know. Prints nothing, reads no clock and
 ends no process: what went wrong is `kgroup.errors`. `kgroup` itself has its public names. May import all but

@@ -1,4 +1,4 @@
-"""Advice on the settings of groups, and a look at a client that is about to join them."""
+"""Advice on the settings of groups, and a check of a client that is about to join one."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""Who would get which partition: a group put to assignors, rebalance after rebalance."""
+"""Which member would get which partition: a group put to assignors, rebalance after rebalance."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path

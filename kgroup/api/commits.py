@@ -1,4 +1,4 @@
-"""Every commit of groups, with how far and how fast it went on."""
+"""Every commit of a group, with its step and its rate."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""The offsets partitions of groups: by the rule, as logs have them, and as a live cluster says."""
+"""The offsets partition of a group: by the hash rule, as logs have it, and as a live cluster reports it."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""When groups' lags break bounds, and when retention deletes what they have not read."""
+"""When a group's lag exceeds a bound, and when retention deletes what the group has not read."""
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence

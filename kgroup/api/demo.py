@@ -1,4 +1,4 @@
-"""The captures that come with kgroup: what brokers left on disk, to try commands on."""
+"""The captures shipped with kgroup: files of real brokers to try commands on."""
 
 import shutil
 from importlib.resources import as_file, files

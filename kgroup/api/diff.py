@@ -1,4 +1,4 @@
-"""What changed between two moments of a cluster, and where groups stand in a mirror of it."""
+"""Changes between two moments of a cluster, and the positions of groups in a mirror of it."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

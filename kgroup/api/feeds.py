@@ -1,4 +1,4 @@
-"""Who feeds whom: which groups' transactions write to which topics, who reads those, who waits for whom."""
+"""Which groups' transactions write to which topics, which groups read those, and which wait for others."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""Will a broker load these offsets partitions, how long will it take, and who is lost if it does not?"""
+"""Whether a broker will load these offsets partitions, how long that takes, and which groups are at stake."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

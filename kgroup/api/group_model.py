@@ -1,4 +1,4 @@
-"""A group to put to assignors, as a log, a file or flags have it. No heavy imports."""
+"""A group to put to assignors, taken from a log, a file or flags. No heavy imports."""
 
 from dataclasses import dataclass
 

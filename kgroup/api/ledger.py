@@ -1,4 +1,4 @@
-"""What groups did not read, and what they were handed twice."""
+"""Offsets that groups skipped, and offsets that they read twice."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace

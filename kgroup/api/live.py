@@ -1,4 +1,4 @@
-"""Logs of a live cluster: its offsets topic, copied into a log directory as far as questions need it."""
+"""The offsets topic of a live cluster, copied into a log directory as far as a question needs it."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager

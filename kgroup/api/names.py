@@ -1,4 +1,4 @@
-"""What `--group` and `--topic` are given: names, and patterns as a shell has them."""
+"""The values of `--group` and `--topic`: names, or shell patterns."""
 
 from collections.abc import Collection, Iterable, Sequence
 from enum import StrEnum

@@ -1,4 +1,4 @@
-"""Who fills `__consumer_offsets`: records and bytes per group, client, kind, partition and segment."""
+"""What fills `__consumer_offsets`: records and bytes per group, client, kind, partition and segment."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Logs that questions are put to: opened from paths here, of a live cluster in `live.py`."""
+"""Logs opened from paths; those of a live cluster are in `live.py`. All questions are put to these."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack

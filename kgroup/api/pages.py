@@ -1,4 +1,4 @@
-"""Pages of groups and of clusters: lag, members, events and findings on one axis of time."""
+"""Pages of groups and of clusters: lag, members, events and findings on one time axis."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A group written down in JSON or YAML, as `kgroup assign --input FILE` takes it.
+"""A group described in JSON or YAML, as `kgroup assign --input FILE` takes it.
 
     topics:
       orders: 6                        # a number of partitions, or:

@@ -1,4 +1,4 @@
-"""Whether groups can change over to the consumer protocol, and what will be otherwise."""
+"""Whether groups can switch to the consumer protocol, and what will be different afterwards."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Recording a cluster: its offsets topic as it is written, with samples of all log ends."""
+"""Records a cluster: its offsets topic as it is written, and samples of all log ends."""
 
 import threading
 from collections.abc import Callable

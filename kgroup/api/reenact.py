@@ -1,4 +1,4 @@
-"""A group's past played again: the plan that its log gives, and how near the second log comes to it."""
+"""Plays a group's past again: the plan derived from its log, and how closely the second log matches."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The history of groups in opened logs: their timelines, and what could not be read on the way."""
+"""The history of groups in opened logs: their timelines, and what could not be read."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace

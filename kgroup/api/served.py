@@ -1,4 +1,4 @@
-"""What `kgroup serve` knows of its coordinators at a moment."""
+"""A snapshot of the coordinators of `kgroup serve`."""
 
 from kgroup.net.serve.server import ClusterServer
 from kgroup.report.coordinator_metrics import CoordinatorState

@@ -1,4 +1,4 @@
-"""Brokers and members played on a virtual clock: the scenario that is asked for, and what comes of it."""
+"""Brokers and members on a virtual clock: the scenario to play, and its result."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields

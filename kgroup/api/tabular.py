@@ -1,4 +1,4 @@
-"""Results that are tables: Arrow for whoever computes, HTML for a notebook."""
+"""Results as tables: Arrow for programs, HTML for notebooks."""
 
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING

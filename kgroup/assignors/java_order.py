@@ -1,4 +1,4 @@
-"""The order in which Java's HashMap and HashSet are iterated, as far as Kafka's answers depend on it.
+"""The iteration order of Java's HashMap and HashSet, where Kafka's answers depend on it.
 
 The rules are those of `java.util.HashMap` (the same in Java 8 to 25): the table has 16 places or the
 power of two asked for, and doubles when it is more than three quarters full; a key goes to the place

@@ -1,4 +1,4 @@
-"""Every assignor: by its name on the wire, and all of them by the names that kgroup gives them."""
+"""Every assignor, by its name on the wire and by kgroup's own name."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace

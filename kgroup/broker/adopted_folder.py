@@ -1,4 +1,4 @@
-"""A log directory of a real broker, from which topics are read that no file of kgroup's says."""
+"""A real broker's log directory, whose topics are found without any file of kgroup's."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""All nodes of a cluster and what they share: topics, leaders, coordinators, transactions."""
+"""All nodes of a cluster and their shared state: topics, leaders, coordinators, transactions."""
 
 import base64
 from collections.abc import Callable, Iterator, Mapping

@@ -1,4 +1,4 @@
-"""What outlives a restart besides the logs, as text: all of it with a checksum, and a journal of changes.
+"""The state that survives a restart, besides the logs, as text: a snapshot with a checksum, and a journal.
 
 A change is one line, so that a topic costs the same whether it is the first or the ten thousandth. Each says
 how things are and not what was done: the journal over a newer state of the whole gives that state again.

@@ -1,4 +1,4 @@
-"""Offset commits to bytes by hand: the one record that a busy broker writes by the thousand.
+"""Encodes offset commits by hand: the record that a busy broker writes by the thousand.
 
 `encode_entry` of kgroup.protocol gives the same bytes for every entry, slower, and `encode_batch` the same
 records; tests hold them equal.

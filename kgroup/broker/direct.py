@@ -1,4 +1,4 @@
-"""A member's requests as values, for members in the same process: no frames, the same rules.
+"""A member's requests as values, for members in the same process: the same rules without frames.
 
 What the wire would bring is what the newest versions say, as between `wire/member_requests.py` and a node of
 today.

@@ -1,4 +1,4 @@
-"""A request to a node goes to the handler of its API, past that API's guard if there is an authorizer."""
+"""Sends a request to the handler of its API, through that API's guard if there is an authorizer."""
 
 from collections.abc import Callable
 from typing import Final

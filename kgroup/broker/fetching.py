@@ -1,4 +1,4 @@
-"""Fetches that wait for enough bytes, and whom an append wakes."""
+"""Fetches that wait for enough bytes, and the appends that wake them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

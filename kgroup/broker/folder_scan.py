@@ -1,4 +1,4 @@
-"""A log directory before its logs are opened: which folders are known, and what is done about the others."""
+"""Inspects a log directory before its logs are opened: known folders, and how to treat the others."""
 
 import shutil
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Settings of single groups by Kafka's names: what they can be, and what those mean that kgroup obeys.
+"""Settings of single groups by Kafka's names: their possible values, and the effect of those kgroup obeys.
 
 Names, bounds, their order and the messages are those of a broker of 4.3.1 (`GroupConfig`; KIP-848, KIP-932,
 KIP-1071, KIP-1263). Of the new kinds kgroup has consumer groups alone: what is set for share and streams

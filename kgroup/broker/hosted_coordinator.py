@@ -1,4 +1,4 @@
-"""A group coordinator on its node: loading its log, appending before answering, failing as a whole."""
+"""A group coordinator on its node: loads its log, appends before it answers, fails as a whole."""
 
 from collections.abc import Callable, Iterator
 

@@ -1,4 +1,4 @@
-"""What a KRaft broker's metadata log says of topics and groups, as far as it is needed.
+"""Topics and groups in a KRaft broker's metadata log, as far as kgroup needs them.
 
 Formats: Kafka's TopicRecord, PartitionRecord, ConfigRecord, RemoveTopicRecord and ProducerIdsRecord, in the
 frame of MetadataRecordSerde (KIP-631). Other records, and what a version adds at the end, are passed over.

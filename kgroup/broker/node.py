@@ -1,4 +1,4 @@
-"""One broker node: a request in, its answer out, now or when the time has come."""
+"""One broker node: a request in, its answer out, immediately or when its time comes."""
 
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple

@@ -1,4 +1,4 @@
-"""A coordinator's records to batches of the offsets topic, and back."""
+"""Converts a coordinator's records to batches of the offsets topic, and back."""
 
 from collections.abc import Iterable, Iterator
 from itertools import groupby

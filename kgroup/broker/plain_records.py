@@ -1,4 +1,4 @@
-"""Records that stand for those of a producer nobody knows: their number and time are all that matters."""
+"""Placeholder records of an unknown producer: only their number and time matter."""
 
 from collections.abc import Iterator
 from typing import Final

@@ -1,4 +1,4 @@
-"""The checks of a batch that a client produces, and what a broker sets in it before it goes to the log.
+"""Checks a batch that a client produces, and sets what a broker sets before it is appended.
 
 Kafka 4.3's: `ProduceRequest.validateRecords` of the request, then `UnifiedLog` and `LogValidator` of the
 batch; error codes and messages are those of a broker of 4.3.1. Two cases that no client sends differ: offset

@@ -1,4 +1,4 @@
-"""The memory a partition has of its producers: sequences, open transactions, aborted ones (KIP-98)."""
+"""What a partition remembers of its producers: sequences, open transactions, aborted ones (KIP-98)."""
 
 from collections import deque
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""A look at the records of a batch that takes a third of the time of decoding them.
+"""Walks the records of a batch in a third of the time of decoding them.
 
 Producers send records by the thousand, and a broker wants to know no more of each than that it is whole, its
 timestamp, and whether it has a key.

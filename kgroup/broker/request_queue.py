@@ -1,4 +1,4 @@
-"""One connection's requests, in order: the next is not looked at before the last one is answered.
+"""One connection's requests, in order: the next one waits until the last one is answered.
 
 That is Kafka's rule (a socket is muted while its request is processed), and clients see it: what is
 sent behind a JoinGroup that waits for others, waits too. Commits behind commits are the exception. Each is

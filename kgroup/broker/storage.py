@@ -1,4 +1,4 @@
-"""Storage for a cluster's logs and for what it knows of its topics: nowhere, or in a folder."""
+"""Storage for a cluster's logs and topics: in memory, or in a folder."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Topic settings by Kafka's names: what they can be, and what those mean that kgroup obeys.
+"""Topic settings by Kafka's names: their possible values, and the effect of those kgroup obeys.
 
 Names, bounds and messages are those of a broker of 4.3.1.
 """

@@ -1,4 +1,4 @@
-"""The transaction coordinator: producer ids, epochs, and who hears how a transaction ended (KIP-98)."""
+"""The transaction coordinator: producer ids, epochs, and whom to notify of an outcome (KIP-98)."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field

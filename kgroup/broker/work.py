@@ -1,4 +1,4 @@
-"""Work that takes long, done a slice at a time between requests: no heartbeat waits for it."""
+"""Long work done in slices between requests, so that no heartbeat waits for it."""
 
 from collections import deque
 from collections.abc import Generator

@@ -1,4 +1,4 @@
-"""The partitions that a change is about, as `--topic orders:0,1` names them."""
+"""The partitions a change applies to, as `--topic orders:0,1` names them."""
 
 import re
 from collections.abc import Collection, Iterable, Mapping

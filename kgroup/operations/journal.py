@@ -1,4 +1,4 @@
-"""The undo journal: what a change plans, written before it begins, and marks of how far it came.
+"""The undo journal: what a change plans, written before it begins, and marks of its progress.
 
 JSON lines: a header, a line for each step and each of its changes, a line that ends the plan, then the marks.
 What is planned is on the disk before the first request, a step's `begun` before its request, its `applied`

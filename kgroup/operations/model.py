@@ -1,4 +1,4 @@
-"""The values that a change of offsets is planned from and with."""
+"""The values that a change of offsets is planned with."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace

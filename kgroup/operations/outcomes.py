@@ -1,4 +1,4 @@
-"""How changes ended: by what was answered, and what is committed afterwards."""
+"""How changes ended: by the answers, and by what is committed afterwards."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

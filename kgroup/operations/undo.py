@@ -1,4 +1,4 @@
-"""The way back: from a journal and what is committed now to the state before."""
+"""The way back: from a journal and the current commits to the previous state."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field

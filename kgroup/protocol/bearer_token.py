@@ -1,4 +1,4 @@
-"""Bearer tokens that are JSON Web Tokens: their claims, which nobody proves here, and unsecured ones.
+"""Bearer tokens that are JSON Web Tokens: their claims, unverified here, and unsecured tokens.
 
 RFC 7519 and RFC 7515, compact serialization: `HEADER.CLAIMS.SIGNATURE`, each in base64url without padding.
 """

@@ -1,4 +1,4 @@
-"""The partition of the offsets topic that keeps a group.
+"""The partition of the offsets topic that a group hashes to.
 
 Kafka, in every version: `Utils.abs(groupId.hashCode()) % partitions` (`GroupCoordinator.partitionFor`).
 Redpanda: a jump consistent hash of the xxHash64 of the id's UTF-8 (`coordinator_ntp_mapper`).

@@ -1,4 +1,4 @@
-"""The start and end of a partition's log, and the part a group has not read, as some source reported them.
+"""A partition's log start and end, and a group's unread part of it, as some source reported them.
 
 The values that `kgroup.log` and live connections produce and `kgroup.group` computes lag from; here because
 neither imports the other.

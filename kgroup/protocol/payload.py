@@ -1,4 +1,4 @@
-"""Turns the bytes of a key or value into its dataclass and back, through kafka-python's codec.
+"""Converts the bytes of a key or value to its dataclass and back, through kafka-python's codec.
 
 Two ways lead in. The plain one decodes with kafka-python's compiled decoder and believes it only if
 encoding the result again gives the very bytes that were read. Everything else (damage, unknown

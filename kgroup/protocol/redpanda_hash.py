@@ -1,4 +1,4 @@
-"""The two hashes that Redpanda places groups with: xxHash64 of the id, then a jump consistent hash."""
+"""The two hashes Redpanda places groups with: xxHash64 of the id, then a jump consistent hash."""
 
 import struct
 

@@ -1,4 +1,4 @@
-"""The user data that sticky assignors keep in a subscription: the last assignment and its generation.
+"""The user data sticky assignors keep in a subscription: the last assignment and its generation.
 
 All integers are big-endian. `sticky` version 1 is an array of {string topic, array of int32 partitions}
 and an int32 generation; version 0 ends before the generation. The bytes hold no version number: a

@@ -1,4 +1,4 @@
-"""Reads a message field by field under Kafka's own rules, to say what is wrong with it and where.
+"""Reads a message field by field under Kafka's own rules, to report what is wrong with it and where.
 
 kafka-python's decoder is quick and lenient: it takes any negative length for null, reads past the
 end, and names no place. `payload.py` falls back to this reader whenever a message is not plainly

@@ -1,4 +1,4 @@
-"""Names that a topic can have, by Kafka's rule (org.apache.kafka.common.internals.Topic)."""
+"""Valid topic names, by Kafka's rule (org.apache.kafka.common.internals.Topic)."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""The output of `kgroup assign`: partitions in runs, each member's share, and assignors side by side."""
+"""The output of `kgroup assign`: runs of partitions, each member's share, and assignors side by side."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict

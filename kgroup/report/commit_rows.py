@@ -1,4 +1,4 @@
-"""Commits as rows: where, when, how far and how fast."""
+"""Commits as rows: position, time, step and rate."""
 
 from collections.abc import Iterable, Iterator
 from typing import Final

@@ -1,4 +1,4 @@
-"""The destination of output: standard output, or a file that errors name; and how wide it may be.
+"""Where output goes: standard output, or a file named in errors; and how wide it may be.
 
 A file gets its name when it is whole: a full disk or a fault on the way leaves what was there before.
 """

@@ -1,4 +1,4 @@
-"""What changed, and where groups stand in a mirror, as rows."""
+"""Changes, and groups' positions in a mirror, as rows."""
 
 from collections.abc import Iterable, Iterator
 from typing import Final

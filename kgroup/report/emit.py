@@ -1,4 +1,4 @@
-"""Rows out: one function for every command and every format.
+"""Output of rows: one function for every command and every format.
 
 A command yields rows (mappings from field name to value) and names its columns once. Field names are the
 same in JSON, CSV and Parquet; only tables have headings, ISO times and `-` for what is unknown. Everything

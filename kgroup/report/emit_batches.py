@@ -1,4 +1,4 @@
-"""Rows out that come as Arrow batches: by the million, so in columns as far as the format allows."""
+"""Output of rows in Arrow batches: by the million, so column by column where the format allows it."""
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence

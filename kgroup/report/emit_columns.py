@@ -1,4 +1,4 @@
-"""Rows out that come as columns: some thousand at a time, without a mapping for each row.
+"""Output of rows in columns: some thousand at a time, without a mapping for each row.
 
 The same bytes as `emit` makes of these rows, in every format.
 """

@@ -1,4 +1,4 @@
-"""Rows out that are text in bulk already: the same bytes as `emit` makes of them one by one."""
+"""Output of rows that are already text in bulk: the same bytes that `emit` writes one by one."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import IO, Any, Final

@@ -1,4 +1,4 @@
-"""Edges between groups and topics as rows, as diagrams, and who is late because of whom."""
+"""Edges between groups and topics as rows and diagrams, and who is late because of whom."""
 
 from collections.abc import Iterable, Iterator
 from enum import StrEnum

@@ -1,4 +1,4 @@
-"""What `kgroup fsck` found, as rows: one for each replica of an offsets partition."""
+"""The results of `kgroup fsck` as rows: one for each replica of an offsets partition."""
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Rows of `kgroup groups`: one a group."""
+"""Rows of `kgroup groups`: one per group."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum

@@ -1,4 +1,4 @@
-"""Rows as an HTML table, as a notebook shows a result: short, and everything in it escaped."""
+"""Rows as an HTML table for notebooks: short, with everything in it escaped."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from html import escape

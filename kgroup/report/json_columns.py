@@ -1,4 +1,4 @@
-"""Arrow columns as JSON, column by column: the same texts that `to_json` makes row by row."""
+"""Arrow columns as JSON, column by column: the same text that `to_json` makes row by row."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any

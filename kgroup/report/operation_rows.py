@@ -1,4 +1,4 @@
-"""Planned and carried out changes of offsets as rows."""
+"""Planned and completed changes of offsets as rows."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final

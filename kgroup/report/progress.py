@@ -1,4 +1,4 @@
-"""Progress of work of more than a second: an argument of the library, a bar on standard error for commands.
+"""Progress of work that takes over a second: an argument of the library, a bar on stderr for commands.
 
 The library is silent unless it is handed something else than `NO_PROGRESS`.
 """

@@ -1,4 +1,4 @@
-"""The recorder of itself as metrics for Prometheus."""
+"""The recorder's own metrics for Prometheus."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Commits taken out of a log, in files from which they can be set again."""
+"""Commits rescued from a log, in files from which they can be set again."""
 
 import csv
 import json

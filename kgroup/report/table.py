@@ -1,4 +1,4 @@
-"""Text tables: aligned columns, no lines between them, and never a lost character.
+"""Text tables: aligned columns without lines between them, and never a lost character.
 
 Cells come in as text; tabulate lays them out. A table that is too wide for its terminal leaves out columns
 that can be spared, and names them; then it wraps headings and long cells. Nothing is cut off, because a

@@ -1,4 +1,4 @@
-"""Tables of cells in bulk: the same text as `render_table` makes of rows, one by one."""
+"""Tables made from cells in bulk: the same text that `render_table` makes row by row."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final

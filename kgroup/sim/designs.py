@@ -1,4 +1,4 @@
-"""The designs that a scenario may be played as: assignors, and the consumer of before."""
+"""The designs a scenario may be played as: assignors, and the consumer of Kafka 0.8."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace

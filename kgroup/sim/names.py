@@ -1,4 +1,4 @@
-"""The names that a scenario has for its members, in the place of the ids that coordinators make."""
+"""A scenario's names for its members, in place of the ids that coordinators make."""
 
 import re
 from typing import Final

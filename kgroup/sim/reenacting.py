@@ -1,4 +1,4 @@
-"""A plan played in a world: the same brokers and members as everywhere, on the virtual clock."""
+"""Plays a plan in a world: the usual brokers and members, on the virtual clock."""
 
 from collections.abc import Callable
 from functools import partial

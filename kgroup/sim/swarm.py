@@ -1,4 +1,4 @@
-"""Small worlds full of trouble, one for each seed: what the checkers are let loose on."""
+"""Small worlds full of trouble, one per seed, for the checkers to search."""
 
 from dataclasses import replace
 from enum import StrEnum

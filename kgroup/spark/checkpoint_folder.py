@@ -1,4 +1,4 @@
-"""A folder of ours in a stream's checkpoint, which may be anywhere that Spark can write to.
+"""kgroup's folder in a stream's checkpoint, anywhere that Spark can write.
 
 What is in it are folders that Spark writes, each of one Parquet file and whole when `_SUCCESS` is in it.
 """

@@ -1,4 +1,4 @@
-"""Values that executors pass on to each other, and the batches of rows that they make and keep in the end.
+"""Values that executors pass to each other, and the batches of rows they finally make and keep.
 
 A value is what `kgroup.spark.parts` can pack, a row of Spark's each. Importing this module does not import
 PySpark.

@@ -1,4 +1,4 @@
-"""What lies in a folder of a storage, as far as a report needs it: a few listings and small files.
+"""The contents of a storage folder, as far as a report needs them: a few listings and small files.
 
 A log directory of a broker has folders of every partition. Only those of the offsets topic are listed; of
 other topics one small file each says which topic it is. All are asked for side by side, by whoever calls: an

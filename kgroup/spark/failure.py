@@ -1,4 +1,4 @@
-"""Spark's exceptions, pages of Java and Python stack, as one line with the cause."""
+"""Spark's exceptions (pages of Java and Python stack) as one line with the cause."""
 
 import re
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Hadoop's settings: those that Spark has, for the storage; and whether there are any, for YARN."""
+"""Hadoop's settings: Spark's, for the storage; and whether there are any, for YARN."""
 
 import os
 from collections.abc import Mapping

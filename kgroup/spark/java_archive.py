@@ -1,4 +1,4 @@
-"""An archive of the classes that Spark's JVM loads, made by the first start and used by those after it.
+"""An archive of the classes Spark's JVM loads, made by the first start and used by later ones.
 
 Loading Spark's classes is most of what a small job costs. Java can keep them as they are in memory: as an AOT
 cache from 25 on (JEP 514), as a dynamic class data archive before (JEP 350). It is never in the way: Java

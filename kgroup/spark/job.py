@@ -1,4 +1,4 @@
-"""The commands of kgroup as a job of `spark-submit`, wherever that lets its driver run.
+"""kgroup's commands as a `spark-submit` job, wherever its driver runs.
 
     python -m kgroup.spark.job FOLDER
     spark-submit --master yarn --deploy-mode cluster --py-files FOLDER/kgroup.zip \\

@@ -1,4 +1,4 @@
-"""A cluster's offsets topic as a streaming source of Spark, `kgroup-live`: parts of the log, not its records.
+"""A cluster's offsets topic as a Spark streaming source, `kgroup-live`: parts of the log, not its records.
 
 Each micro-batch is a span of offsets of each partition, from one batch's boundary to another's, so reading it
 again gives the same. Executors fetch the raw batches of a span and reduce them by the scan that reads files;

@@ -1,4 +1,4 @@
-"""Reductions by their names, as JSON: what an option of a data source may say. Nothing in it is ever run."""
+"""Reductions by name, as JSON: the value of a data source option. Nothing in it is ever run."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""Which findings are open, in a stream's checkpoint: so that each is opened once and closed once.
+"""The open findings of a stream, kept in its checkpoint so that each is opened once and closed once.
 
     kgroup-findings-1/7     what happened in micro-batch 7, and what has been open since
 

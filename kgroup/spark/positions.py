@@ -1,4 +1,4 @@
-"""How far a stream has read a topic, in which of its lives, and what shows that a log is another one since.
+"""How far a stream has read a topic, in which incarnation of it, and how a replaced log is noticed.
 
 Kafka: KIP-101 and KIP-320 (a record is told by its offset and its leader epoch; a consumer whose record is
 gone has to begin anew), KIP-516 (topic ids).

@@ -1,4 +1,4 @@
-"""Ranges of keys that follow each other, planned from a sample so that they hold about as many rows each."""
+"""Consecutive ranges of keys with about as many rows each, planned from a sample."""
 
 from bisect import bisect_right
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""The reduction inside the scan, as executors do it: a row for what is left of each run of slices.
+"""The reduction inside the scan, as executors do it: one row for the result of each run of slices.
 
 Executors reduce their slices before anything reaches the JVM, which is what makes the Spark path cheap: the
 JVM never sees the rows of the log, only a few packed results. Tasks are told by number, so Spark plans them

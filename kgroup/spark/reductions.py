@@ -1,4 +1,4 @@
-"""Reductions of slices of the log by executors, and the merging of the parts that result.
+"""Reductions of log slices by executors, and the merging of their parts.
 
 The parts come back as Arrow bytes (`kgroup.spark.parts`). Importing this module imports neither PySpark nor
 the scan.

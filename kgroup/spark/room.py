@@ -1,4 +1,4 @@
-"""What comes to the driver: how much it is, asked before any of it comes, and whether there is room for it.
+"""The size of what comes to the driver, asked for in advance, and whether there is room for it.
 
 Importing this module does not import PySpark.
 """

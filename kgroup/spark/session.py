@@ -1,4 +1,4 @@
-"""A quiet Spark session that needs no Java or Spark installed beside Python's own packages.
+"""A quiet Spark session that needs no Java or Spark installed besides Python's packages.
 
 Importing this module does not import PySpark; `open_session` does.
 """

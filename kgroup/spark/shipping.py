@@ -1,4 +1,4 @@
-"""kgroup as a file to hand to executors that do not have it installed.
+"""kgroup as a file to ship to executors that do not have it installed.
 
 Only kgroup itself: what it imports (pyarrow, numpy, numba and the rest of its requirements) has to be in the
 executors' Python. `docs/spark.md` says how to bring a whole environment along.

@@ -1,4 +1,4 @@
-"""What Spark notes in a stream's checkpoint, as text: the query's id, and how far each micro-batch reads."""
+"""Spark's own notes in a stream's checkpoint, as text: the query's id, and how far each micro-batch reads."""
 
 import json
 from collections.abc import Callable

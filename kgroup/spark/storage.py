@@ -1,4 +1,4 @@
-"""File systems by the URIs that Spark's users write, read by Python: here and in executors, without a JVM.
+"""File systems by the URIs Spark users write, read by Python: here and in executors, without a JVM.
 
 Spark hands Python no bytes of its Hadoop file systems but whole files as rows, for which the JVM's heap must
 have room; and its own jars hold no `s3a`. So what Spark's settings say of a storage is translated:

@@ -1,4 +1,4 @@
-"""The state of a stream in its checkpoint: what each micro-batch came to, and now and then all so far.
+"""The state of a stream in its checkpoint: the result of each micro-batch, and sometimes of all so far.
 
     kgroup-state-4/7        the parts of micro-batch 7, a row for each offsets partition with something new
     kgroup-state-4/base-4   what the log came to as of micro-batch 4

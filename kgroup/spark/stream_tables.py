@@ -1,4 +1,4 @@
-"""What a stream leaves in tables of Spark's catalog: the newest rows, and events, each of them once.
+"""A stream's tables in Spark's catalog: the newest rows, and events, each written once.
 
     lag                   a view of the newest version's rows
     lag_versions          the last versions, a partition for each

@@ -1,4 +1,4 @@
-"""The input of each Spark task: slices of segments, cut and packed so that tasks are about the same size.
+"""The input of each Spark task: slices of segments, cut and packed so that tasks are of similar size.
 
 Spark imports this module in several processes that only plan; the scan, and numba with it, is imported where
 there is something to scan.

@@ -1,4 +1,4 @@
-"""The apis that a node speaks, and their versions: Kafka 4.3's, as far as kafka-python's codec goes."""
+"""The APIs a node supports, and their versions: Kafka 4.3's, as far as kafka-python's codec goes."""
 
 from typing import Final
 

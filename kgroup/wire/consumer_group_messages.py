@@ -1,4 +1,4 @@
-"""The messages of KIP-848 for kafka-python's codec, which has no definitions of its own of them yet."""
+"""The messages of KIP-848 for kafka-python's codec, which does not define them yet."""
 
 from kafka.protocol.api_message import ApiMessage
 

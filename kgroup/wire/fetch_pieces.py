@@ -1,4 +1,4 @@
-"""The answer to a Fetch as pieces: what is said about records apart from the records, which are not copied.
+"""The answer to a Fetch in pieces: headers and fields apart from the records, which are not copied.
 
 At each of its three levels the field that grows is the last one, and only tagged fields follow, of which a
 node sends none. So each level is written with that field empty by kafka-python's codec, and then filled in.

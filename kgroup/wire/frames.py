@@ -1,4 +1,4 @@
-"""Frames to calls and answers to frames: the one place that knows request and response headers.
+"""Frames to calls and answers to frames: the only module that knows request and response headers.
 
 Bodies are kafka-python's codec's, or for the apis that come by the thousand those of functions made from its
 schemas (`request_decoder.py`, `response_encoder.py`). A response body may be any object that has the

@@ -1,4 +1,4 @@
-"""A member's requests as kafka-python's objects of a version, and the choice of the version.
+"""A member's requests as kafka-python's objects of a version, and the choice of that version.
 
 With `member_responses.py` the mirror of `frames.py`, on the same codec. Versions end where topic ids would be
 needed (Fetch 12, OffsetCommit and OffsetFetch 9); every broker from 0.11 to 4.x speaks what lies below.

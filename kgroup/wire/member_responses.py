@@ -1,4 +1,4 @@
-"""A member's responses: kafka-python's decoded ones as kgroup's values, by the version asked in."""
+"""A member's responses: kafka-python's decoded ones as kgroup's values, by the version of the request."""
 
 import io
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Python functions put together from a schema: lines of source, and the objects that they name."""
+"""Python functions assembled from a schema: lines of source, and the objects they name."""
 
 from collections.abc import Mapping
 from struct import Struct

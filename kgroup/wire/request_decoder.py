@@ -1,4 +1,4 @@
-"""Decoders of requests that come by the thousand, made from kafka-python's schemas: one function a version.
+"""Decoders of high-volume requests, generated from kafka-python's schemas: one function per version.
 
 They read what clients write every day, with as few steps as Python allows: fields of a fixed size together
 with the length that follows them, structs that repeat as tuples of a type of ours, and those whose strings

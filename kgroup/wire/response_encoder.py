@@ -1,4 +1,4 @@
-"""Encoders of responses that go out by the thousand, made from kafka-python's schemas: one for each version.
+"""Encoders of high-volume responses, generated from kafka-python's schemas: one per version.
 
 They write the bytes that kafka-python's own codec writes, with as few steps as Python allows: all fields of a
 fixed size that follow each other at once, structs that repeat from tuples. Tests hold the two equal.

@@ -1,1 +1,1 @@
-"""Records of the offsets topic, read, chosen and turned into rows. Read `decoded.py` first."""
+"""Records of the offsets topic: read, selected and turned into rows. Read `decoded.py` first."""

@@ -1,4 +1,4 @@
-"""The text and the tables that `kgroup decode` shows, made of blocks."""
+"""The text and tables of `kgroup decode`, made from blocks."""
 
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""Records of log files by the columnar path: in blocks, of which most records never become objects.
+"""Records of log files by the columnar path: blocks in which most records never become objects.
 
 What comes out, in which order, and what is said of it is the same as by `chosen.chosen`.
 """

@@ -1,4 +1,4 @@
-"""The records that were asked for, or only those that count of them."""
+"""The records that match a filter, or only the newest of each key among them."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace

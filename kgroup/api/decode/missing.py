@@ -1,4 +1,4 @@
-"""What `kgroup decode` was asked for by name and the log does not have: a misspelt group or topic."""
+"""Groups and topics that `kgroup decode` was asked for and the log does not have: usually misspelt."""
 
 from collections.abc import Iterator, Sequence
 

@@ -1,4 +1,4 @@
-"""Which records count, by the columnar path: of those wanted the same as `chosen.offsets_that_count`.
+"""The newest record of each key, by the columnar path; agrees with `chosen.offsets_that_count`.
 
 Of plain commits and deletions only the newest offset of each key is held. What is in a transaction, and what
 the kernel leaves to the plain path, goes through `NewestEntries`.

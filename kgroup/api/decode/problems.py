@@ -1,4 +1,4 @@
-"""Damage and odd records that decoding meets: each place named, the rest counted."""
+"""Damage and odd records met while decoding: the first places are named, the rest counted."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field

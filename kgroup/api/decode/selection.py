@@ -1,4 +1,4 @@
-"""Which records `kgroup decode` need not decode to know that nobody asked for them."""
+"""Records that `kgroup decode` can skip without decoding them, because the filter excludes them."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final

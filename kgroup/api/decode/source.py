@@ -1,4 +1,4 @@
-"""The records that `kgroup decode` reads: of log files, or of a live cluster."""
+"""The records that `kgroup decode` reads, from log files or from a live cluster."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace

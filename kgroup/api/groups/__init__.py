@@ -1,1 +1,1 @@
-"""Groups as they are now: of a live cluster by its coordinators, of files by the log."""
+"""Groups as they are now: from the coordinators of a live cluster, or from log files."""

@@ -1,4 +1,4 @@
-"""All groups, or those that match, with their members, offsets and lag: from log files or a live cluster."""
+"""All groups, or those that match, with members, offsets and lag: from log files or a live cluster."""
 
 from collections.abc import Sequence
 from itertools import groupby

@@ -1,4 +1,4 @@
-"""Groups of a live cluster: listed, described, their offsets and the ends of what they read."""
+"""Groups of a live cluster: listed, described, with their offsets and log ends."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace

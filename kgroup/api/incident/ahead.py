@@ -1,4 +1,4 @@
-"""Deadlines as claims: when retention deletes what a group has not read, or its lag exceeds a bound.
+"""Deadlines as claims: when retention deletes unread records, or when lag exceeds a bound.
 
 The forecast of `kgroup deadlines`, made of cited records alone: the group's last commits, and the batches
 that prove where the topics' logs ended then and at times between. Where segments begin no record says, so

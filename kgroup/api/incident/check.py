@@ -1,4 +1,4 @@
-"""Whether a report says what its cited records say: every claim derived anew, every sentence made anew."""
+"""Checks a report against its cited records: derives every claim and every sentence again."""
 
 import json
 from collections.abc import Iterator, Mapping, Set

@@ -1,4 +1,4 @@
-"""Which records a claim needs: the fewest that still give its answer.
+"""The records a claim needs: the fewest that still give its answer.
 
 A ladder of ever larger sets is tried until one answers the question as the whole log does; then what is not
 needed is taken away again. So a claim that cannot be derived from records alone is never made.

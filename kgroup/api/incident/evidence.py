@@ -1,4 +1,4 @@
-"""Some records of a log, and nothing else: what a claim may be derived from."""
+"""The records a claim may be derived from: a part of a log, and nothing else."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager

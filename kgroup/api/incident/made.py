@@ -1,4 +1,4 @@
-"""Put a report together: ask the log, keep what can be cited, leave out and say the rest."""
+"""Builds a report: queries the log, keeps what can be cited, and says what is left out."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass

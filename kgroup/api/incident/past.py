@@ -1,4 +1,4 @@
-"""What counted and where logs ended at past times, from records and batches alone."""
+"""Committed offsets and log ends at past times, from records and batches alone."""
 
 from collections.abc import Iterable, Iterator, Sequence
 

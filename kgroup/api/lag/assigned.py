@@ -1,4 +1,4 @@
-"""What groups could have been assigned: the partitions of subscribed topics, by all that proves them."""
+"""Partitions that groups could have been assigned: those of subscribed topics, by all available proof."""
 
 from collections.abc import Mapping
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""The columns of what a row's lag is made of, and of when its offset expires."""
+"""Columns that break a row's lag down, and the time at which its offset expires."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field

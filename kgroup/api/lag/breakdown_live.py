@@ -1,4 +1,4 @@
-"""What is unread of a live cluster's partitions: what it answers, and what a look at the batches adds."""
+"""The unread part of a live cluster's partitions: from its answers, refined by a look at the batches."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field

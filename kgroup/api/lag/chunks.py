@@ -1,4 +1,4 @@
-"""Rows of a lag report some thousand at a time, with their columns filled group by group of columns."""
+"""Rows of a lag report, some thousand at a time; each group of columns is filled for the whole chunk."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Partitions of a live cluster's offsets topic that a report had to leave out, as no broker leads them."""
+"""Partitions of a live cluster's offsets topic left out of a report because they have no leader."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What is known of whole groups besides their partitions, as `kgroup.lag.findings` takes it."""
+"""Facts about whole groups, besides their partitions, as `kgroup.lag.findings` takes them."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Findings as texts, for their way from executors: JSON in ASCII, so that odd names arrive as they are."""
+"""Findings as ASCII JSON, so that odd names survive the trip from executors."""
 
 import json
 from collections.abc import Iterable, Iterator

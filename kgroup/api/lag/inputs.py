@@ -1,4 +1,4 @@
-"""From what a scan of the offsets topic leaves to the values that `kgroup.lag.measures.rows` takes.
+"""Converts the result of a scan of the offsets topic to the inputs of `kgroup.lag.measures.rows`.
 
 The same for a local scan and for one that Spark did: both end in a `Newest`.
 """

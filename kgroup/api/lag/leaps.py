@@ -1,4 +1,4 @@
-"""The longest steps of partitions whose logs begin within them now, of which there are few."""
+"""The longest steps of partitions whose logs now begin inside the step; there are few."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""What a lag report asks of Spark instead of reading logs itself."""
+"""The part of a lag report that Spark computes in place of reading logs here."""
 
 from contextlib import AbstractContextManager
 from functools import partial

@@ -1,4 +1,4 @@
-"""What a lag report is to say. No heavy imports."""
+"""What a lag report should contain. No heavy imports."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What the partitions' own logs, where they lie beside the offsets topic, prove of what is unread."""
+"""What the partitions' own logs, if they lie next to the offsets topic, prove about unread records."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace

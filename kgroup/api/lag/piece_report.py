@@ -1,4 +1,4 @@
-"""The report of some groups, whole ones, as an executor makes it: batches of rows, findings, and a note."""
+"""The report of some whole groups, made by an executor: batches of rows, findings, and a note."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

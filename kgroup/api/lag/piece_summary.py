@@ -1,4 +1,4 @@
-"""What the driver has to know of a piece of the log before executors can make rows of its groups."""
+"""What the driver must know of a piece of the log before executors can make the rows of its groups."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What other groups' commits and the topics' own logs prove of each partition, for findings and statuses."""
+"""What other groups' commits and the topics' own logs prove about each partition."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial

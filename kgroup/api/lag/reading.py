@@ -1,4 +1,4 @@
-"""What a lag report reads of the offsets topic, here or on Spark, and as of when it is."""
+"""The part of the offsets topic that a lag report reads, here or on Spark, and its evaluation time."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final

@@ -1,4 +1,4 @@
-"""Reports on the same logs or cluster again and again, for `--watch`, `--serve-metrics` and `top`."""
+"""Repeated reports on the same logs or cluster, for `--watch`, `--serve-metrics` and `top`."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager

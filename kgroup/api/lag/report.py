@@ -1,4 +1,4 @@
-"""The lag report: how far groups are behind, what their statuses are, and what is wrong with them."""
+"""The lag report: how far groups are behind, their statuses, and their findings."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace

@@ -1,4 +1,4 @@
-"""The longest steps of groups in which one stands out, with what waited for the reader at both ends of each.
+"""The longest steps of groups in which one step stands out, with the backlog before and after each.
 
 Few groups have one, so they are picked out at once, and the logs of their topics alone are looked into.
 """

@@ -1,4 +1,4 @@
-"""A lag report whose rows executors make, so that the driver's memory does not grow with the groups.
+"""A lag report whose rows are made by executors, so that the driver's memory does not grow with the groups.
 
 The log is reduced to pieces of whole groups. Of each the driver hears how much it is, of which topics, and
 how far anybody had got in these. By this it finds log ends, and plans ranges of groups; each range goes to

@@ -1,4 +1,4 @@
-"""The time columns of a lag report from files: the topics' own logs, and the last commits of each group."""
+"""The time columns of a lag report on files, from the topics' own logs and each group's last commits."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace

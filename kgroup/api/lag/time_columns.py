@@ -1,4 +1,4 @@
-"""The time columns of lag rows, however their numbers are found."""
+"""The time columns of lag rows, whatever source their numbers come from."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

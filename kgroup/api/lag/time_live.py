@@ -1,4 +1,4 @@
-"""The time columns of a lag report on a live cluster, which is asked about many rows at once."""
+"""The time columns of a lag report on a live cluster, queried for many rows at once."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace

@@ -1,4 +1,4 @@
-"""What of the unread nobody can read: it waits for a transaction, or compaction took it."""
+"""The unread offsets that cannot be read: behind an open transaction, or removed by compaction."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace

@@ -1,4 +1,4 @@
-"""The last commits of each key, as a scan of the log left them, one by one or in columns."""
+"""The last commits of each key that a scan of the log kept, one by one or in columns."""
 
 from collections.abc import Sequence
 from typing import Final

@@ -1,4 +1,4 @@
-"""`lag-report --windows`: how far groups were behind at the end of each window of time, from the whole log.
+"""`lag-report --windows`: each group's lag at the end of each time window, from the whole log.
 
 Two passes, here and on Spark alike: a reduction of the log to the last commits of each window; then, with the
 log ends of the time, rows of some keys after the other.

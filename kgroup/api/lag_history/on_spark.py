@@ -1,4 +1,4 @@
-"""`lag-report --windows --spark`: executors do all that grows with the log or with the number of rows.
+"""`lag-report --windows --spark`: executors do all work that grows with the log or the rows.
 
 The log is reduced to parts, which tell when their commits are and name some of their keys; by that the driver
 plans. Commits go to whoever makes rows of them, one for all groups of a topic partition, so that its past log

@@ -1,4 +1,4 @@
-"""The lag of groups over time as a page draws it: from the rows of a report and the whole log."""
+"""A group's lag over time, ready to be drawn on a page: from a report's rows and the whole log."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""How far groups were behind at the end of each window of time, from the whole log."""
+"""Each group's lag at the end of each time window, from the whole log."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack

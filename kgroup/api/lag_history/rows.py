@@ -1,4 +1,4 @@
-"""The rows of `lag-report --windows`: from the commits of keys and past log ends to Arrow batches."""
+"""The rows of `lag-report --windows`: from commits and past log ends to Arrow batches."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass

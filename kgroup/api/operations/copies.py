@@ -1,4 +1,4 @@
-"""Copies of groups' offsets to other groups, perhaps of another cluster, planned."""
+"""Plans copies of offsets to other groups, possibly of another cluster."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple

@@ -1,4 +1,4 @@
-"""Deletions of groups, and of a group's offsets for some topics, planned."""
+"""Plans deletions of groups, and of a group's offsets for some topics."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""The same work for many groups of a cluster, some of them at a time."""
+"""Runs the same work for many groups of a cluster, several at a time."""
 
 import threading
 from collections.abc import Callable, Sequence

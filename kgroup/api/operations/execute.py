@@ -1,4 +1,4 @@
-"""Carrying out a plan: journal, request, mark, and in the end a look at what is committed."""
+"""Carries out a plan: journal, request, mark, and finally a look at what is committed."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field

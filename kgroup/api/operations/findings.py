@@ -1,4 +1,4 @@
-"""Where a group was before something went wrong: the offsets that findings name."""
+"""A group's position before something went wrong: the offsets that findings name."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final

@@ -1,4 +1,4 @@
-"""Where other groups stand on the partitions of a plan."""
+"""Positions of other groups on the partitions of a plan."""
 
 from collections.abc import Sequence
 from dataclasses import replace

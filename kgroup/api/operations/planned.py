@@ -1,4 +1,4 @@
-"""An operation that is planned and not carried out."""
+"""An operation that is planned but not carried out."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""Members taken out of groups. There is no undo: a member that still runs joins again by itself."""
+"""Removes members from groups. There is no undo: a member that still runs rejoins by itself."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field

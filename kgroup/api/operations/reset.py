@@ -1,4 +1,4 @@
-"""A reset of groups' offsets, planned."""
+"""Plans a reset of groups' offsets."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""An undo, planned from its file: what gives the state before."""
+"""Plans an undo from its file: the changes that restore the previous state."""
 
 from collections.abc import Sequence
 from pathlib import Path

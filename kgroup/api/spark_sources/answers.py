@@ -1,4 +1,4 @@
-"""The base of sources that are answers: a task for some partitions of the offsets topic, whole ones.
+"""The base of data sources that give answers: each task takes whole partitions of the offsets topic.
 
 A large group is one task here, as its partition is; `kgroup lag-report --spark` cuts it. An answer that takes
 every group's commits as evidence is one task as a whole.

@@ -1,4 +1,4 @@
-"""Assignors that run in the leader of a classic group, as Kafka's clients have them.
+"""Assignors that run in the leader of a classic group, as in Kafka's clients.
 
 Read `range.py` first. `sticky.py` and `cooperative_sticky.py` share the files that begin with `sticky_`.
 """

@@ -1,4 +1,4 @@
-"""`cooperative-sticky`: as `sticky`, but nothing goes to a new owner before the old one gave it up.
+"""`cooperative-sticky`: as `sticky`, but a partition moves only after its old owner has given it up.
 
 Source: CooperativeStickyAssignor of Kafka 4.3.1; KIP-429. A partition that must change hands is left
 out of the first answer. Its owner revokes it and joins again, and the next answer hands it out.

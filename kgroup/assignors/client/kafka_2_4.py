@@ -1,4 +1,4 @@
-"""The client-side assignors as Kafka 2.4.1 has them: no racks, no shortcut for equal subscriptions.
+"""The client-side assignors of Kafka 2.4.1: no racks, no shortcut for equal subscriptions.
 
 Source: RangeAssignor, AbstractStickyAssignor and CooperativeStickyAssignor of Kafka 2.4.1. Partition ids
 are 0..n-1 whatever the metadata says. Cooperative members send no generation, so all claims are as good.

@@ -1,4 +1,4 @@
-"""`roundrobin`: all partitions in one line, dealt out in turn.
+"""`roundrobin`: all partitions in one sequence, dealt out in turn.
 
 Source: RoundRobinAssignor of Kafka 4.3.1. Topics come by name, partitions by number, members in the
 order "static by group.instance.id, then by member id"; a member that does not want the topic is

@@ -1,4 +1,4 @@
-"""`sticky`: balanced, and as much as possible stays where it was.
+"""`sticky`: balanced, with as few moves as possible.
 
 Source: StickyAssignor of Kafka 4.3.1. Members remember their last assignment in their user data.
 """

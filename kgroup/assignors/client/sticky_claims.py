@@ -1,4 +1,4 @@
-"""The claims of a sticky group, which member owned which partition, and how conflicts are settled.
+"""The claims of a sticky group (which member owned which partition), and how conflicts are settled.
 
 Source: AbstractStickyAssignor.allSubscriptionsEqual of Kafka 4.3.1 (KAFKA-12984 and its follow-ups).
 """

@@ -1,4 +1,4 @@
-"""The partitions that a balancing sticky assignor has moved, so that a later move can undo an earlier one.
+"""The partitions a sticky assignor has moved while balancing, so that later moves can undo earlier ones.
 
 Source: PartitionMovements of Kafka 4.3.1's AbstractStickyAssignor.
 """

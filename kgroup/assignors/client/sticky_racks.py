@@ -1,4 +1,4 @@
-"""The racks that a sticky assignor knows of (KIP-881)."""
+"""The racks known to a sticky assignor (KIP-881)."""
 
 from collections import Counter
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The flaws of an assignment by any standard. Kafka's assignors give such answers on odd input."""
+"""Flaws of an assignment by any standard. Kafka's assignors give such answers for odd input."""
 
 from collections import Counter
 from enum import StrEnum

@@ -1,4 +1,4 @@
-"""A group as a plan: members, topics and who owns what, to be put to any assignor, round after round."""
+"""A group as a plan: members, topics and current owners, to be put to any assignor round after round."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace

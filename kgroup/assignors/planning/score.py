@@ -1,4 +1,4 @@
-"""The quality of an assignment: balance, moves, partitions left out, and the cost of the rebalance."""
+"""The quality of an assignment: balance, moves, unassigned partitions, and the cost of the rebalance."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

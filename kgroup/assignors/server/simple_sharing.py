@@ -1,4 +1,4 @@
-"""Sharing partitions between the members of a share group: who gives up partitions and who gets them.
+"""Shares partitions among the members of a share group: who gives some up and who gets them.
 
 Source: the assignment builders of Kafka 4.3.1's SimpleAssignor.
 """

@@ -1,4 +1,4 @@
-"""`uniform`, the default assignor of consumer groups (KIP-848): balanced, and mostly stays where it was.
+"""`uniform`, the default assignor of consumer groups (KIP-848): balanced, and moves little.
 
 Source: UniformAssignor of Kafka 4.3.1. There are two algorithms: this one for groups whose members
 all subscribe to the same topics, and `uniform_mixed` for the others.

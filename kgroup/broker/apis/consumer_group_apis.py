@@ -1,4 +1,4 @@
-"""Requests of the consumer protocol (KIP-848) to coordinators, and their answers back."""
+"""Requests of the consumer protocol (KIP-848) on their way to coordinators, and the answers back."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace

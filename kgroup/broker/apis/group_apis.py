@@ -1,4 +1,4 @@
-"""Group requests of the wire to coordinators, and their answers back."""
+"""Group requests on their way to coordinators, and the answers back."""
 
 from dataclasses import dataclass, replace
 from typing import Final

@@ -1,4 +1,4 @@
-"""The beginning and end of a log, and moving its start: ListOffsets, DeleteRecords, OffsetForLeaderEpoch."""
+"""Log starts and ends, and moving a start: ListOffsets, DeleteRecords, OffsetForLeaderEpoch."""
 
 from collections.abc import Callable, Iterator
 from typing import Any, Final

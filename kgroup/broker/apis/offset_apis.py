@@ -1,4 +1,4 @@
-"""Offset requests of the wire to coordinators: commits, transactional ones, reads and deletions."""
+"""Offset requests on their way to coordinators: commits, transactional ones, reads and deletions."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace

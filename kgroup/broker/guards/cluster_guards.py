@@ -1,4 +1,4 @@
-"""The rights to topics and to the cluster itself. Who may not see a topic learns nothing of it."""
+"""Rights to topics and to the cluster. A client that may not see a topic learns nothing about it."""
 
 from dataclasses import dataclass
 from typing import Any, Final

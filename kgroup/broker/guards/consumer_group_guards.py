@@ -1,4 +1,4 @@
-"""The rights of the consumer protocol: members READ the group and DESCRIBE topics, others DESCRIBE."""
+"""Rights of the consumer protocol: members READ the group and DESCRIBE topics, others DESCRIBE."""
 
 from dataclasses import replace
 from typing import Final

@@ -1,4 +1,4 @@
-"""The rights to groups: to be a member takes READ, to look DESCRIBE, to delete DELETE."""
+"""Rights to groups: READ to be a member, DESCRIBE to look, DELETE to delete."""
 
 from collections.abc import Callable
 from dataclasses import replace

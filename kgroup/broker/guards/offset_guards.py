@@ -1,4 +1,4 @@
-"""The rights to committed offsets: of the group, and of each topic."""
+"""Rights to committed offsets: to the group, and to each topic."""
 
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""The rights to records: WRITE to produce, READ to fetch, DESCRIBE to learn offsets, DELETE to delete."""
+"""Rights to records: WRITE to produce, READ to fetch, DESCRIBE to learn offsets, DELETE to delete."""
 
 from collections.abc import Callable
 from typing import Any, Final

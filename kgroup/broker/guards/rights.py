@@ -1,4 +1,4 @@
-"""A request and what its client may do; what all guards share."""
+"""A request and its client's rights; shared by all guards."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The rights to transactional ids, and to write without one."""
+"""Rights to transactional ids, and to write without one."""
 
 from typing import Any, Final
 

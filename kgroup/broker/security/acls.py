@@ -1,4 +1,4 @@
-"""ACLs: who may do what to which resources, and the lines of a file that say so.
+"""ACLs: who may do what to which resources, and the file lines that define them.
 
 Operations, resource types and pattern types have Kafka's codes (AclOperation, ResourceType, PatternType).
 """

@@ -1,4 +1,4 @@
-"""OAUTHBEARER as a Kafka broker does it with its default validator, which takes unsecured tokens.
+"""OAUTHBEARER as a Kafka broker does it with its default validator, which accepts unsecured tokens.
 
 Rules: RFC 7628 and Kafka's `OAuthBearerSaslServer` and `OAuthBearerUnsecuredValidatorCallbackHandler` (4.3).
 Such a token proves nothing: this is for tests, as it is in Kafka.

@@ -1,4 +1,4 @@
-"""The users of a cluster and what proves each: lines of a file, or users of a JAAS entry as Kafka's."""
+"""A cluster's users and their secrets, from lines of a file or from a JAAS entry as Kafka's."""
 
 import hmac
 import shlex

@@ -1,4 +1,4 @@
-"""The name in a certificate as Java writes it (RFC 2253), which is what Kafka makes a principal of.
+"""The name in a certificate as Java writes it (RFC 2253); Kafka makes the principal of it.
 
 Java's `X500Principal.getName()`: the last part of the name first, nine well-known attributes by their
 keyword, any other by its number with its value in hexadecimal.

@@ -1,4 +1,4 @@
-"""Listeners by Kafka's broker properties: `listeners`, and what each takes to come in by it.
+"""Listeners by Kafka's broker properties: `listeners`, and what each requires of its clients.
 
 A property may be meant for one listener: `listener.name.NAME.PROPERTY`, with the name in small letters.
 """

@@ -1,4 +1,4 @@
-"""A connection until its client has logged in, and when it logs in again: Kafka's SaslServerAuthenticator.
+"""A connection until its client has logged in, and when it must do so again: Kafka's SaslServerAuthenticator.
 
 Only ApiVersions, SaslHandshake and SaslAuthenticate get through to here; anything else ends the connection.
 Sessions with a lifetime, and logging in again, are KIP-368's.

@@ -1,4 +1,4 @@
-"""The server's side of SCRAM (RFC 5802, RFC 7677), and the credentials that it keeps instead of passwords."""
+"""The server side of SCRAM (RFC 5802, RFC 7677), and the credentials it stores instead of passwords."""
 
 import base64
 import binascii

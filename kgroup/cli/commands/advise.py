@@ -1,4 +1,4 @@
-"""`kgroup advise`: what the history of groups says of their settings, and of a client about to join."""
+"""`kgroup advise`: advice on groups' settings from their history, and on a client about to join."""
 
 from pathlib import Path
 from typing import Annotated, Final

@@ -1,4 +1,4 @@
-"""`kgroup copy-offsets`: groups' offsets for other groups, perhaps of another cluster."""
+"""`kgroup copy-offsets`: copy offsets to other groups, possibly of another cluster."""
 
 import time
 from collections.abc import Sequence

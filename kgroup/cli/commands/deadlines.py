@@ -1,4 +1,4 @@
-"""`kgroup deadlines`: when lags break a bound, and when retention deletes what was not read."""
+"""`kgroup deadlines`: when lag exceeds a bound, and when retention deletes unread records."""
 
 import re
 import time

@@ -1,4 +1,4 @@
-"""`kgroup delete`: groups deleted, with a way back for their offsets."""
+"""`kgroup delete`: delete groups, with an undo file for their offsets."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""`kgroup delete-offsets`: groups' offsets for some topics deleted."""
+"""`kgroup delete-offsets`: delete groups' offsets for some topics."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""`kgroup demo`: real log files, to try commands on."""
+"""`kgroup demo`: real log files to try commands on."""
 
 import shlex
 from pathlib import Path

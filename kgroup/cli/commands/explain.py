@@ -1,4 +1,4 @@
-"""`kgroup explain`: all about one group, on a page."""
+"""`kgroup explain`: everything about one group, on one page."""
 
 from typing import Final
 

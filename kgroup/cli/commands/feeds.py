@@ -1,4 +1,4 @@
-"""`kgroup feeds`: which groups write what other groups read, and who waits for whom."""
+"""`kgroup feeds`: which groups write what other groups read, and which wait for which."""
 
 import time
 from typing import TYPE_CHECKING, Annotated, Final

@@ -1,4 +1,4 @@
-"""`kgroup groups`: one row a group: its state, members, lag and last commit."""
+"""`kgroup groups`: one row per group with its state, members, lag and last commit."""
 
 import sys
 import time

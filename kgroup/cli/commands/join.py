@@ -1,4 +1,4 @@
-"""`kgroup join`: be a member of a consumer group, and show what passes between it and the brokers."""
+"""`kgroup join`: join a consumer group as a test member, and show its exchange with the brokers."""
 
 import asyncio
 import signal

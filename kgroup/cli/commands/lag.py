@@ -1,4 +1,4 @@
-"""`kgroup lag`: how far groups are behind, partition by partition or in sums."""
+"""`kgroup lag`: how far groups are behind, per partition or summed up."""
 
 from typing import Final
 

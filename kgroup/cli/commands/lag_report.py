@@ -1,4 +1,4 @@
-"""`kgroup lag-report`: how far every group is behind, with all that can be asked of it at once."""
+"""`kgroup lag-report`: how far every group is behind, with every view and option in one command."""
 
 from typing import Annotated, Final
 

@@ -1,4 +1,4 @@
-"""`kgroup ledger`: the offsets that a group skipped, and those that it was handed more than once."""
+"""`kgroup ledger`: the offsets that a group skipped, and those that it read more than once."""
 
 import time
 from typing import TYPE_CHECKING, Annotated, Final

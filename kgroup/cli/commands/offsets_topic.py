@@ -1,4 +1,4 @@
-"""`kgroup offsets-topic`: who fills `__consumer_offsets`."""
+"""`kgroup offsets-topic`: what fills `__consumer_offsets`."""
 
 import time
 from typing import TYPE_CHECKING, Annotated, Final

@@ -1,4 +1,4 @@
-"""`kgroup reenact`: a group's past again, on brokers that a client of one's own can join."""
+"""`kgroup reenact`: play a group's past again, on brokers that your own client can join."""
 
 import asyncio
 import signal

@@ -1,4 +1,4 @@
-"""`kgroup remove-members`: members taken out of groups."""
+"""`kgroup remove-members`: remove members from groups."""
 
 from typing import TYPE_CHECKING, Annotated, Final
 

@@ -1,4 +1,4 @@
-"""`kgroup report`: what happened to groups, as a page on which every sentence cites its records."""
+"""`kgroup report`: what happened to groups, on a page in which every sentence cites its records."""
 
 import re
 from collections.abc import Iterator, Sequence

@@ -1,4 +1,4 @@
-"""`kgroup reset-offsets`: other offsets for groups, planned first, and never without a way back."""
+"""`kgroup reset-offsets`: set groups' offsets; planned first, and always with a way back."""
 
 import time
 from typing import Annotated, Final

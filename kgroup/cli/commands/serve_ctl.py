@@ -1,4 +1,4 @@
-"""`kgroup serve-ctl`: kill nodes, start them again and move coordinators in a running `kgroup serve`."""
+"""`kgroup serve-ctl`: kill and restart nodes and move coordinators of a running `kgroup serve`."""
 
 import getpass
 import json

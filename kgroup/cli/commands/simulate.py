@@ -1,4 +1,4 @@
-"""`kgroup simulate`: play brokers and members on a virtual clock, with faults, and look at what happens."""
+"""`kgroup simulate`: play brokers and members on a virtual clock, with faults, and watch what happens."""
 
 import gc
 import re

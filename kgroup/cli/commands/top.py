@@ -1,4 +1,4 @@
-"""`kgroup top`: the groups of a cluster, or of a copy that grows, on a live screen."""
+"""`kgroup top`: the groups of a cluster, or of a growing copy, on a live screen."""
 
 import signal
 import time

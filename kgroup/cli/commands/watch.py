@@ -1,4 +1,4 @@
-"""`kgroup watch`: lag again and again, on a live view."""
+"""`kgroup watch`: lag in a live view, refreshed at an interval."""
 
 from typing import Annotated, Final
 

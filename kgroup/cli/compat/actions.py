@@ -1,4 +1,4 @@
-"""The actions of kafka-consumer-groups, each a module beside this one with a function `run`.
+"""The actions of kafka-consumer-groups, each a module in this package with a function `run`.
 
     def run(given: Given, cluster: Cluster) -> None
 

@@ -1,4 +1,4 @@
-"""What the tool changes, changed with an undo file as by kgroup's own commands, and not a word of that."""
+"""Changes as the tool makes them: with an undo file, as kgroup's own commands write it, but unmentioned."""
 
 import time
 from pathlib import Path

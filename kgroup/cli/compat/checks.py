@@ -1,4 +1,4 @@
-"""What kafka-consumer-groups 4.3 refuses of a command line, in its order and its words."""
+"""Command lines that kafka-consumer-groups 4.3 refuses, in its order and its words."""
 
 import sys
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""Kafka's Java exceptions for errors of its protocol: their names and messages, as `Errors` has them."""
+"""Names and messages of Kafka's Java exceptions for errors of its protocol, as in `Errors`."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""A failure of the tool while it runs: it says so in its own form, and its status stays 0."""
+"""Failures at run time, reported in the tool's own form; like the tool, it still exits with 0."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""A command line of kafka-consumer-groups, read as the JOpt Simple of Kafka 4.3 reads it."""
+"""A command line of kafka-consumer-groups, parsed as Kafka 4.3's JOpt Simple parses it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""`--list`: the groups of consumers, by state and type."""
+"""`--list`: the consumer groups, by state and type."""
 
 from typing import TYPE_CHECKING, Final
 

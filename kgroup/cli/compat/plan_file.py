@@ -1,4 +1,4 @@
-"""`--from-file` as the tool reads it: line by line, by Jackson's rules for the two forms of CSV."""
+"""`--from-file` as the tool reads it: line by line, by Jackson's rules for its two forms of CSV."""
 
 import csv
 import sys

@@ -1,4 +1,4 @@
-"""`--validate-regex`: whether brokers take a regular expression of a consumer group."""
+"""`--validate-regex`: whether brokers accept a regular expression of a consumer group."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""The ways in which `lag-report` answers: once or again and again, of the present or the past."""
+"""How `lag-report` answers: once or repeatedly, about the present or the past."""
 
 import signal
 import time

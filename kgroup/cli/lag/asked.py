@@ -1,4 +1,4 @@
-"""What `lag-report` is asked about groups and partitions besides their lag. No heavy imports."""
+"""Options of `lag-report` on groups and partitions, besides lag itself. No heavy imports."""
 
 from dataclasses import dataclass
 from typing import Annotated

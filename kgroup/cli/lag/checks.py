@@ -1,4 +1,4 @@
-"""Which options of `lag-report` need others, and which contradict each other."""
+"""Options of `lag-report` that need others, and options that contradict each other."""
 
 from typing import Any, Final
 

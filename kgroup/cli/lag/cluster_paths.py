@@ -1,4 +1,4 @@
-"""`--cluster-path NAME=PATH`: the logs of several clusters, by names of the user's own. No heavy imports."""
+"""`--cluster-path NAME=PATH`: the logs of several clusters under names the user gives. No heavy imports."""
 
 from collections.abc import Sequence
 

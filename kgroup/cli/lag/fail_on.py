@@ -1,4 +1,4 @@
-"""`lag-report --fail-on`: what makes the command exit with 3, and what of it was found."""
+"""`lag-report --fail-on`: the conditions that make the command exit with 3, and which of them were met."""
 
 import re
 from collections.abc import Iterable, Sequence

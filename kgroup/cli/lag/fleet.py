@@ -1,4 +1,4 @@
-"""`lag-report --cluster-path`: several clusters in one report, of which a bad one does not fail the others.
+"""`lag-report --cluster-path`: several clusters in one report; a bad one does not fail the others.
 
 On Spark their jobs run side by side in one session, so that executors have work while one cluster's log ends
 are found here. Without Spark they are read one after the other.

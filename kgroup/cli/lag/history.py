@@ -1,4 +1,4 @@
-"""`lag-report --windows`: where its rows go, and what is said besides."""
+"""`lag-report --windows`: where its rows go, and the messages around them."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""What `lag-report` was asked, parsed and checked."""
+"""A request to `lag-report`, parsed and checked."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""One report of lag, asked by `lag-report` or by a command for one of its questions."""
+"""One lag report, for `lag-report` or for a command that asks one of its questions."""
 
 import time
 from collections.abc import Sequence

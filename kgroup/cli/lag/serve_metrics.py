@@ -1,4 +1,4 @@
-"""`lag-report --serve-metrics`: a look at each scrape, for Prometheus."""
+"""`lag-report --serve-metrics`: a fresh report for each Prometheus scrape."""
 
 import time
 from collections.abc import Callable

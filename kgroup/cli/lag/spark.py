@@ -1,4 +1,4 @@
-"""`lag-report --spark`: what the command asks of Spark instead of reading logs itself."""
+"""`lag-report --spark`: the part that Spark computes in place of reading logs here."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager

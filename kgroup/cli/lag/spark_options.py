@@ -1,4 +1,4 @@
-"""Which Spark `lag-report` lets read the logs, and for how long. No heavy imports."""
+"""The Spark that reads the logs for `lag-report`, and how long a stream runs. No heavy imports."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

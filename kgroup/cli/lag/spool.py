@@ -1,4 +1,4 @@
-"""The rows of one of several clusters, kept on disk until all are written together.
+"""The rows of one cluster of several, kept on disk until all are written together.
 
 So a cluster that fails in the middle leaves no rows behind, and only a few thousand rows are in memory.
 """

@@ -1,4 +1,4 @@
-"""`lag-report --spark --stream`: a live cluster's report again and again, each time from what is new."""
+"""`lag-report --spark --stream`: repeated reports on a live cluster, each from what is new."""
 
 import json
 import sys

@@ -1,4 +1,4 @@
-"""`lag-report --spark` of the present where executors make the rows: those of a log that is worth it."""
+"""`lag-report --spark` about the present with rows made by executors, for logs that are worth it."""
 
 import time
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""In which ways `lag-report` shows what it finds other than a row for each partition. No heavy imports."""
+"""The views of `lag-report` other than one row per partition. No heavy imports."""
 
 from dataclasses import dataclass
 from typing import Annotated, Final

@@ -1,4 +1,4 @@
-"""The ways to show the rows of a lag report: one for each partition, sums, metrics."""
+"""The views of a lag report's rows: one per partition, sums, metrics."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass

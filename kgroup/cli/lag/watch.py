@@ -1,4 +1,4 @@
-"""`lag-report --watch`: look again and again, on a screen that stays or look after look."""
+"""`lag-report --watch`: repeated reports, as a live view or one after the other."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""Pieces of man pages in roff, as `man(7)` describes it: lines in, lines out."""
+"""Building blocks of man pages in roff, as `man(7)` describes it: lines in, lines out."""
 
 import re
 from collections.abc import Iterable, Iterator

@@ -1,4 +1,4 @@
-"""The man page `kgroup-scenario(5)`, from the keys and faults that scenario files are read with."""
+"""The man page `kgroup-scenario(5)`, made from the keys and faults that the scenario reader knows."""
 
 from collections.abc import Iterator, Mapping
 from typing import Final

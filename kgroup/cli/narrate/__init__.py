@@ -1,4 +1,4 @@
-"""Runs of `simulate` and `join` told as they happen: events, lectures, views of runs.
+"""Narrates runs of `simulate` and `join` as they happen: events, lectures, views of runs.
 
 Read `story.py` first.
 """

@@ -1,4 +1,4 @@
-"""The scenario that a command line asks for: shipped, from a file, or from flags."""
+"""The scenario a command line names: a shipped one, a file, or flags."""
 
 from collections.abc import Sequence
 from dataclasses import replace

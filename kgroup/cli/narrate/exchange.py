@@ -1,4 +1,4 @@
-"""Requests of members and their answers in a sentence each, for the story of a run."""
+"""Members' requests and their answers, a sentence each, for the story of a run."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

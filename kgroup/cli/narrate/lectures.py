@@ -1,4 +1,4 @@
-"""What `kgroup simulate --explain` says the first time that something happens: why it is so."""
+"""The explanations of `kgroup simulate --explain`, given the first time something happens."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""What a member's user does at a time: `10s 'pause orders:0'`, `20s unsubscribe`.
+"""Timed actions of a member's user: `10s 'pause orders:0'`, `20s unsubscribe`.
 
 A line is a verb and its words. `FORMS` is what the help shows.
 """

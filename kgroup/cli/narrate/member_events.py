@@ -1,4 +1,4 @@
-"""What `kgroup join` says while it runs: lines of text, or of JSON."""
+"""The output of `kgroup join` while it runs, as lines of text or of JSON."""
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime

@@ -1,4 +1,4 @@
-"""Plays what `kgroup simulate` was asked for, and shows it."""
+"""Plays the scenario of `kgroup simulate` and shows the result."""
 
 import os
 from collections.abc import Callable, Iterator, Sequence

@@ -1,4 +1,4 @@
-"""What `kgroup simulate` shows of runs: generations, states, shares, and measures side by side."""
+"""Views of the runs of `kgroup simulate`: generations, states, shares, and measures side by side."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from textwrap import fill

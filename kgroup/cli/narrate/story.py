@@ -1,4 +1,4 @@
-"""A run told as a lecture on the protocol: who asks whom for what, and, the first time, why."""
+"""Tells a run as a lecture on the protocol: who asks whom for what, and, the first time, why."""
 
 from collections.abc import Iterator
 from textwrap import wrap

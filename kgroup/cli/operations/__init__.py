@@ -1,4 +1,4 @@
-"""What commands that change a cluster share: the cluster, --execute and undo files, how a plan is shown.
+"""Shared by commands that change a cluster: the cluster, --execute, undo files, and the view of a plan.
 
 Read `carry_out.py` first.
 """

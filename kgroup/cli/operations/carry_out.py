@@ -1,4 +1,4 @@
-"""A planned operation shown, and with --execute done: the end that all commands which change offsets have."""
+"""Shows a planned operation and, with --execute, runs it: the end of all commands that change offsets."""
 
 import shlex
 import time

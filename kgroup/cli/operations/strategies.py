@@ -1,4 +1,4 @@
-"""The strategies of reset-offsets as options, of which exactly one is given."""
+"""The strategies of reset-offsets as options; exactly one must be given."""
 
 import time
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Options that `lag-report` shares with the commands for one question each: `lag`, `stuck` and others.
+"""Options that `lag-report` shares with `lag`, `stuck` and the other one-question commands.
 
 Each is worded once. What they mean together is in `docs/lag_report.md`.
 """

@@ -1,4 +1,4 @@
-"""The period of a command, by `--since` and `--until`; `--from` and `--to` are their older names."""
+"""The period a command covers: `--since` and `--until`; `--from` and `--to` are their older names."""
 
 from dataclasses import dataclass
 from typing import Annotated

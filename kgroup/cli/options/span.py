@@ -1,4 +1,4 @@
-"""`--since`, `--until` and `--at` of commands that tell a group's history."""
+"""`--since`, `--until` and `--at` of commands that show a group's history."""
 
 import re
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Where undo files go by default, and what they are called."""
+"""The default folder and names of undo files."""
 
 import os
 from datetime import UTC, datetime

@@ -1,4 +1,4 @@
-"""The options of `what-if` under "Setup": the changes to a group's settings, and how they are read."""
+"""The options of `what-if` under "Setup": changes to a group's settings, and how they are parsed."""
 
 import re
 from collections.abc import Sequence

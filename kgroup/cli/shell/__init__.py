@@ -1,4 +1,4 @@
-"""The command line as a whole: the application, options that commands share, completion, messages.
+"""The command line as a whole: the application, shared options, completion, messages.
 
 Read `app.py` first, then `options.py` and `bundle.py`.
 """

@@ -1,4 +1,4 @@
-"""The command line: finds the command, runs it, and turns how it ended into an exit status.
+"""The command line: finds the command, runs it, and turns the outcome into an exit status.
 
 A command is one module here with one function of the same name and `EXAMPLES`, and one line in `COMMANDS`.
 Only the module of the command that runs is imported.

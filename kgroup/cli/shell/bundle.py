@@ -1,4 +1,4 @@
-"""Options that always go together, as one parameter of a command; much as `Depends` does it in FastAPI.
+"""Options that belong together, as one parameter of a command; similar to `Depends` in FastAPI.
 
     def _output(output_format: Format = ..., output: OutputFile = None, ...) -> OutputOptions: ...
 

@@ -1,4 +1,4 @@
-"""The cluster that a command line means, by its address or by the name that the user gave it."""
+"""The cluster a command line names, by its address or by a configured name."""
 
 from collections.abc import Sequence
 from pathlib import Path

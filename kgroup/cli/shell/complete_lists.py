@@ -1,4 +1,4 @@
-"""Words of fixed lists for the shell's completion, where an option takes more than these words.
+"""Completion of options with a fixed list of words that also accept other values.
 
 What takes nothing else, as `-o`, is an enum, whose words typer offers by itself. Each list is imported when a
 shell asks for it.

@@ -1,4 +1,4 @@
-"""Names of groups and topics for the shell's completion, from the cluster or the logs on the command line.
+"""Completion of group and topic names from the cluster or the logs on the command line.
 
 None are offered if finding them takes long.
 """

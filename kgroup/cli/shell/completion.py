@@ -1,4 +1,4 @@
-"""What a shell asks of kgroup to complete a command line, where typer's own answers leave something out.
+"""Completion where typer's own answers are incomplete.
 
 A shell asks through environment variables that the script of `--show-completion` sets.
 """

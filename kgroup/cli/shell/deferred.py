@@ -1,4 +1,4 @@
-"""Packages whose `__init__` runs when something of it is asked for, not when a module of theirs is imported.
+"""Packages whose `__init__` runs on first use of an attribute, not when one of their modules is imported.
 
 `import kafka.protocol` runs kafka's own `__init__`, which imports its clients: a third of what a short
 command takes, for parts that no offline command uses. A package that is deferred is there with its path, so

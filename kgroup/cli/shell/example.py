@@ -1,4 +1,4 @@
-"""The examples of a command: shown by its `--help` and man page, and run by tests."""
+"""The examples of a command: shown in `--help` and the man page, and run by tests."""
 
 from dataclasses import dataclass
 

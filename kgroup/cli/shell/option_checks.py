@@ -1,4 +1,4 @@
-"""Rules about options that need others, and options that contradict each other.
+"""Rules for options that need others and options that contradict each other.
 
 A command has a table of them next to its options, and `check_options` raises InputError for the first that is
 broken. An option with an empty text, as of an unset variable in a script, asks for nothing and so breaks no

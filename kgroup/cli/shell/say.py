@@ -1,4 +1,4 @@
-"""What a command has to say beside its results: lines on standard error."""
+"""Messages besides a command's results: lines on standard error."""
 
 import sys
 from collections.abc import Iterator, Sized

@@ -1,4 +1,4 @@
-"""The sections of a command's help, in their order, which is the same for every command; options in them."""
+"""The sections of a command's help, in the same order for every command, and the options in them."""
 
 from collections.abc import Callable
 from enum import StrEnum

@@ -1,4 +1,4 @@
-"""The source that a command line names, and how it is opened. No heavy imports."""
+"""The source a command line names, and how to open it. No heavy imports."""
 
 import sys
 from collections.abc import Iterable, Mapping

@@ -1,4 +1,4 @@
-"""Standard streams that a process was started without (`<&-`, `>&-`, `2>&-`, some schedulers)."""
+"""Replaces standard streams missing at the start (`<&-`, `>&-`, `2>&-`, some schedulers)."""
 
 import io
 import os

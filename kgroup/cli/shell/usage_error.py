@@ -1,4 +1,4 @@
-"""What typer found wrong with a command line, in one line like every other error of kgroup."""
+"""Typer's usage errors in one line, like all other errors of kgroup."""
 
 import re
 from collections.abc import Iterable

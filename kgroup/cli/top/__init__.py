@@ -1,4 +1,4 @@
-"""`kgroup top` at work: the reports and pages behind the screen, the thread that makes them, the terminal.
+"""The working parts of `kgroup top`: reports and pages behind the screen, their thread, the terminal.
 
 What is shown, and what keys do, is pure and in `kgroup.report.top`. Read `run.py` first.
 """

@@ -1,4 +1,4 @@
-"""The reports and pages that the live screen shows, all from one source that is read on from look to look."""
+"""The reports and pages that the live screen shows, from one source that is read incrementally."""
 
 from collections.abc import Iterator
 from itertools import takewhile

@@ -1,4 +1,4 @@
-"""Keys as a terminal sends them: bytes in, names of keys out."""
+"""Keys as a terminal sends them: bytes in, key names out."""
 
 import re
 from typing import Final

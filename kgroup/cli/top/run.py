@@ -1,4 +1,4 @@
-"""The loop of `kgroup top`: keys and refreshes go into the model, and what it says onto the screen."""
+"""The loop of `kgroup top`: keys and refreshes go to the model, and its lines to the screen."""
 
 from collections.abc import Callable
 from functools import partial

@@ -1,4 +1,4 @@
-"""The terminal: a screen of its own, keys without Enter, its size, and all as it was at the end.
+"""The terminal: the alternate screen, keys without Enter, its size, and everything restored at the end.
 
 The screen is rich's, which is a dependency anyway. Textual would bring four more packages, take four times
 as long to import (0.16 s of CPU against 0.04) and twice the memory (33 MB against 15), and needs 0.2 s to

@@ -1,4 +1,4 @@
-"""Commits of members and of simple consumers, and what deletes them; a group's kind has a say in each.
+"""Commits of members and of simple consumers, and their deletion; the group's kind has a say in each.
 
 Behaves as Kafka 4.3's OffsetMetadataManager. Every method that takes a request answers it through the turn.
 """

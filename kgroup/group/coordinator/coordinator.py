@@ -1,4 +1,4 @@
-"""The group coordinator of one offsets partition: a router by kind of group. No clock, no I/O.
+"""The group coordinator of one offsets partition: routes by kind of group. No clock, no I/O.
 
 It owns the offsets, the log and the step in the making, and knows which kind a group id is; the kind decides
 about its groups (`kinds.py`).

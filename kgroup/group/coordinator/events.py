@@ -1,4 +1,4 @@
-"""Events of groups, for observers: a narration of steps, never an input to the rules."""
+"""Events of groups for observers: they narrate steps and are never an input to the rules."""
 
 from dataclasses import dataclass
 

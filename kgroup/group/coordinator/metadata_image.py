@@ -1,4 +1,4 @@
-"""What a coordinator knows of the cluster's topics: an input, as time is."""
+"""The coordinator's knowledge of the cluster's topics: an input, as time is."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

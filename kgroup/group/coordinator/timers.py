@@ -1,4 +1,4 @@
-"""Deadlines by key, on a clock that is handed in."""
+"""Deadlines by key, on a clock that is passed in."""
 
 import heapq
 from collections.abc import Hashable

@@ -1,4 +1,4 @@
-"""The cluster as a member knows it: brokers, topics, and the group's coordinator."""
+"""A member's view of the cluster: brokers, topics, and the group's coordinator."""
 
 from collections.abc import Sequence
 from uuid import UUID

@@ -1,4 +1,4 @@
-"""The reactions of a member to each error of each answer, as tables.
+"""A member's reaction to each error in each answer, as tables.
 
 Source: AbstractCoordinator, ConsumerCoordinator, AbstractHeartbeatRequestManager, CommitRequestManager,
 OffsetFetcherUtils and FetchCollector of Kafka 4.3.1. An

@@ -1,4 +1,4 @@
-"""Positions from committed offsets and resets; and fetching, ahead of the user, partition by partition."""
+"""Positions from committed offsets and resets; and prefetching, partition by partition."""
 
 from dataclasses import dataclass, field
 from typing import Final

@@ -1,4 +1,4 @@
-"""A member of the protocol that its settings name."""
+"""Creates a member of the protocol its settings name."""
 
 from collections.abc import Callable, Sequence
 

@@ -1,4 +1,4 @@
-"""Requests on their way: their ids, their nodes, and when to try again."""
+"""Requests in flight: their ids, their nodes, and when to retry."""
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass

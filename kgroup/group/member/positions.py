@@ -1,4 +1,4 @@
-"""The subscription of a consumer, and its position in each partition that it has."""
+"""A consumer's subscription, and its position in each partition it owns."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""Who was gone, and came back: the ground of advice on sessions and static membership."""
+"""Members that went away and came back: the basis of advice on sessions and static membership."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Members that took longer from one poll to the next than they may, by the causes of generations."""
+"""Members that exceeded their poll interval, by the causes of generations."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""Advice on a setting of a group, with the numbers that it rests on. Values only."""
+"""Advice on a group's setting, with the numbers behind it. Values only."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""The pauses between a member's commits, from entries in log order. Groups of the classic protocol."""
+"""Pauses between a member's commits, from entries in log order. Groups of the classic protocol."""
 
 import heapq
 from collections import deque

@@ -1,4 +1,4 @@
-"""What-ifs as advice takes them: played where that is no great work, and both sides as numbers."""
+"""What-ifs for advice: played where that is cheap, with both sides as numbers."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""What of the edges has to do with some groups."""
+"""The edges that concern a given set of groups."""
 
 from collections.abc import Iterable, Sequence
 

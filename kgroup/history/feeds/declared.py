@@ -1,4 +1,4 @@
-"""The topics that the topology of a streams group names (record type 23, KIP-1071)."""
+"""The topics named in a streams group's topology (record type 23, KIP-1071)."""
 
 from collections.abc import Iterable, Iterator
 

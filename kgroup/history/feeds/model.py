@@ -1,4 +1,4 @@
-"""Edges between groups and topics, and what is known of who writes a topic. Values only."""
+"""Edges between groups and topics, and what is known about a topic's writers. Values only."""
 
 from dataclasses import dataclass
 from enum import StrEnum

@@ -1,4 +1,4 @@
-"""Groups as a log last shows them: kind, state, members and what they own.
+"""Groups as a log last shows them: kind, state, members and their partitions.
 
 Read `model.py` first, then `snapshot.py`.
 """

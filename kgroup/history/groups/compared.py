@@ -1,4 +1,4 @@
-"""What changed between two moments of a cluster: groups, their members, and what they have committed."""
+"""Changes between two moments of a cluster: groups, their members, and their committed offsets."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""A group as a log shows it: kind, state, members and what they own. Values only."""
+"""A group as a log shows it: kind, state, members and their partitions. Values only."""
 
 from dataclasses import dataclass
 from enum import StrEnum

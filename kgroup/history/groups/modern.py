@@ -1,4 +1,4 @@
-"""Groups whose assignments the broker makes: consumer (KIP-848), share (KIP-932) and streams (KIP-1071).
+"""Groups with broker-side assignment: consumer (KIP-848), share (KIP-932) and streams (KIP-1071).
 
 Their state is no record of its own: a coordinator works it out from epochs and members whenever a record
 is applied, by the rules of `maybeUpdateGroupState` of Kafka 4.x's group classes.

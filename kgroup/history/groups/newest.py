@@ -1,4 +1,4 @@
-"""The entries of a log that still count: the newest of every key, with transactions settled.
+"""The entries of a log that still count: the newest for every key, with transactions settled.
 
 This is the reduction that compaction and a coordinator's boot come to, entry by entry.
 `kgroup.scan.reductions.scan` does the same for commits at memory speed; tests hold the two equal.

@@ -1,4 +1,4 @@
-"""What a streams group reads and needs (KIP-1071), and which tasks of that a member has.
+"""The topics a streams group reads and needs (KIP-1071), and which of its tasks a member has.
 
 Internal topics are made by the application, not the broker: repartition topics, that records pass through
 between two subtopologies, and changelogs, from which a task restores its state. Without one of them, or

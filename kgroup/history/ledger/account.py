@@ -1,4 +1,4 @@
-"""From the readings of a partition to the entries of the ledger.
+"""Turns the readings of a partition into the entries of the ledger.
 
 Each reading has offsets that its reader was certainly handed, by its own commits, and those that it may have
 been handed: up to where the log ended when it lost the partition. Handed out twice for certain is what two

@@ -1,4 +1,4 @@
-"""The step of a partition to its log's end that is further and faster than all others.
+"""The step of a partition to its log's end that is longer and faster than all others.
 
 Who reads so far in one step may be a reader that nothing holds up any more, so it is a range that may have
 been skipped, and of which nothing certain is said.

@@ -1,4 +1,4 @@
-"""A group's records in log order -> its ledger: what was skipped, and what was handed out twice."""
+"""Makes a group's ledger from its records in log order: what it skipped, and what it read twice."""
 
 from collections.abc import Iterable, Mapping
 from uuid import UUID

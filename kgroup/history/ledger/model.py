@@ -1,4 +1,4 @@
-"""The ledger of a group as values: ranges of offsets that were skipped, or handed out more than once."""
+"""A group's ledger as values: ranges of offsets that were skipped, or read more than once."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field

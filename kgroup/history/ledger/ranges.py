@@ -1,4 +1,4 @@
-"""Sets of offsets as ranges: sorted, apart from each other, none empty. The end of the last may be open."""
+"""Sets of offsets as ranges: sorted, disjoint, none empty. The last one may be open-ended."""
 
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple

@@ -1,4 +1,4 @@
-"""From a group's records to readings: stretches in which one reader had a partition and went on from a place.
+"""Makes readings from a group's records: stretches in which one reader had a partition and read on.
 
 A commit is taken at its word: what lies before it, from where its reader began, was handed out. A coordinator
 lets nobody commit but members of the current generation (`GroupMetadataManager`, KIP-848's epochs), and with

@@ -1,4 +1,4 @@
-"""What comes of one offsets partition: the verdict, and what hangs on it."""
+"""The result for one offsets partition: the verdict, and its consequences."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

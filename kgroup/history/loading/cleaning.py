@@ -1,4 +1,4 @@
-"""Whether the log cleaner still does its work on a partition, as the files show it.
+"""Whether the log cleaner still works on a partition, judged by its files.
 
 The cleaner takes a partition when more than half of what it may clean is dirty (min.cleanable.dirty.ratio
 0.5), and looks every 15 s (log.cleaner.backoff.ms). It never cleans the segment that is written. So closed

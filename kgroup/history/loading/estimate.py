@@ -1,4 +1,4 @@
-"""About how long a load takes, and what it needs of memory.
+"""Estimates how long a load takes and how much memory it needs.
 
 Bounds that are chosen wide and not measured: one loader thread replays records one by one, on machines and
 disks that nobody knows here. docs/fsck.md says so, too.

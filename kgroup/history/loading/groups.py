@@ -1,4 +1,4 @@
-"""Groups as a loading coordinator holds them, as far as a later record can clash with one."""
+"""Groups as a loading coordinator holds them, as far as a later record can conflict with one."""
 
 from dataclasses import dataclass, field
 from typing import Final, Self

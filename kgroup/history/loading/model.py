@@ -1,4 +1,4 @@
-"""What can keep a broker from loading an offsets partition, or make it load less than was written."""
+"""Obstacles that keep a broker from loading an offsets partition, or make it load only part of it."""
 
 from dataclasses import dataclass
 from enum import StrEnum

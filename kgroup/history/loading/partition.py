@@ -1,4 +1,4 @@
-"""One offsets partition as it is read from its first segment to its last, for several releases at once."""
+"""One offsets partition, read from its first segment to its last for several releases at once."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace

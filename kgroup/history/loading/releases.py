@@ -1,4 +1,4 @@
-"""What group coordinators of different versions of Kafka do otherwise when they load an offsets partition.
+"""Differences between the coordinators of Kafka's versions when they load an offsets partition.
 
 From `GroupMetadataManager.replay`, `OffsetMetadataManager.replay`, `CoordinatorLoaderImpl` and the record
 schemas of each release, and from real brokers started on crafted logs (`fixtures/fsck`).

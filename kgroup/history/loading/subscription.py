@@ -1,4 +1,4 @@
-"""Whether a coordinator can read the subscription of a classic member, which it does while it loads."""
+"""Whether a coordinator can read a classic member's subscription, as it does while it loads."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""How a broker walks the bytes of a segment, which is more trusting than kgroup's own reading.
+"""How a broker walks the bytes of a segment; it trusts them more than kgroup's own reader does.
 
 A broker that starts after a clean shutdown checks no CRC: it goes from batch to batch by their lengths, and
 decodes what it finds. Only after a crash, or without its index, a segment is checked, and cut off at the

@@ -1,4 +1,4 @@
-"""The plan by which a group's past is played again, and how near the second log comes to the first.
+"""The plan that plays a group's past again, and how closely the second log matches the first.
 
 Pure. Read `model.py` first, then `plan.py`; `score.py` compares two timelines.
 """

@@ -1,4 +1,4 @@
-"""The commits of a group, each with its time, as they pass by in the log."""
+"""A group's commits with their times, collected in log order."""
 
 from typing import NamedTuple
 

@@ -1,4 +1,4 @@
-"""A plan: topics, members, and what each does when. Times are ms since the plan's start."""
+"""A plan: topics, members, and when each does what. Times are ms since the plan's start."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""How near a re-enacted history comes to the original: generations that agree, in order."""
+"""How closely a re-enacted history matches the original: generations that agree, in order."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Every commit of a group, and how far and how fast it went on from the one before it."""
+"""Every commit of a group, with its step and its rate since the one before."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator

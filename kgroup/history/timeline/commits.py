@@ -1,4 +1,4 @@
-"""The commits of a group: per partition the last one, and the rhythm of those before it."""
+"""The commits of a group: the last one per partition, and the rhythm of those before it."""
 
 from collections import deque
 from collections.abc import Iterable, Sequence

@@ -1,4 +1,4 @@
-"""A generation as rosters show it: when it begins, and when its assignment is known."""
+"""A generation as rosters show it: when it begins, and when its assignment becomes known."""
 
 from collections.abc import Mapping, MutableMapping, Sequence
 from dataclasses import replace

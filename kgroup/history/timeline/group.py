@@ -1,4 +1,4 @@
-"""One group's entries in log order -> its timeline.
+"""Makes one group's timeline from its entries in log order.
 
 Feed a `GroupReplay` and ask for the result; it holds the last state, one commit per partition, and what it
 found.

@@ -1,4 +1,4 @@
-"""Members of a consumer group that wait for partitions which another has not given up yet (KIP-848).
+"""Consumer-group members that wait for partitions another member has not given up yet (KIP-848).
 
 A target says who shall have a partition; it is given only when its owner has revoked it, which the record of
 the owner's current assignment shows. From the target until that record the next owner waits. Who stands still

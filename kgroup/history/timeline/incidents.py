@@ -1,4 +1,4 @@
-"""Incidents of a group outside its rounds, as causes, and the list they are kept in."""
+"""Incidents of a group outside its rounds, as causes, and the list that keeps them."""
 
 from uuid import UUID
 

@@ -1,4 +1,4 @@
-"""The replay of a group's log as values: generations, changes, their causes, and how sure those are."""
+"""A group's replayed log as values: generations, changes, their causes, and how sure those are."""
 
 from dataclasses import dataclass, field
 from enum import StrEnum

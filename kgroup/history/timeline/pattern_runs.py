@@ -1,4 +1,4 @@
-"""A pattern that runs over generations, and the names that its evidence has for processes."""
+"""A pattern over a run of generations, and the names its evidence uses for processes."""
 
 from collections.abc import Sequence
 

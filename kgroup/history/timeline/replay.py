@@ -1,4 +1,4 @@
-"""Entries in log order -> the timelines of the groups: generations, causes, commit gaps, deletions.
+"""Makes the groups' timelines from entries in log order: generations, causes, commit gaps, deletions.
 
 Times come from records. A gap in the log is marked, and nothing is concluded from what lies in it.
 """

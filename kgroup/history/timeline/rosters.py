@@ -1,4 +1,4 @@
-"""Records of the offsets topic -> who is in a group at one generation or epoch, and what each was given."""
+"""Makes rosters from records: a group's members at one generation or epoch, and what each was given."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace

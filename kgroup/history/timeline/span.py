@@ -1,4 +1,4 @@
-"""The part of a timeline that lies in a span of time, or around a moment."""
+"""The part of a timeline within a time span, or around a moment."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""Rounds that waited for one member until its rebalance timeout, and went on without it.
+"""Rounds that waited for one member until its rebalance timeout, then went on without it.
 
 A classic coordinator waits for members to rejoin for as long as the longest rebalance timeout of all, and
 then drops the dynamic ones that have not (`onCompleteJoin` in Kafka's group coordinators). Under eager

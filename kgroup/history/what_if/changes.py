@@ -1,4 +1,4 @@
-"""The changes that a what-if supposes, and what follows for the assignor and the length of a pause."""
+"""The changes that a what-if makes, and their effect on the assignor and the length of a pause."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

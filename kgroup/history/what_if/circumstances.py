@@ -1,4 +1,4 @@
-"""The world around a group, as a timeline shows it: numbers of partitions, lengths of rebalances."""
+"""A group's surroundings as a timeline shows them: partition counts, lengths of rebalances."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Epochs of a consumer group as the rounds that a classic one would have made of the same comings and goings.
+"""A consumer group's epochs as the rounds a classic group would have made of the same joins and leaves.
 
 A coordinator that assigns makes an epoch of each. A classic group waits: an empty one for
 `group.initial.rebalance.delay.ms`, one with members until all have heard of the round by their heartbeats

@@ -1,4 +1,4 @@
-"""One side of a comparison: its rebalances, what moved in each, and the sums."""
+"""One side of a comparison: its rebalances, the moves in each, and the totals."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

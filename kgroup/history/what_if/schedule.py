@@ -1,4 +1,4 @@
-"""The times of a group's rebalances: its recorded comings and goings, with members set up differently."""
+"""The times of a group's rebalances: its recorded joins and leaves, with members configured differently."""
 
 from bisect import bisect_right
 from collections import defaultdict

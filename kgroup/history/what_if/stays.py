@@ -1,4 +1,4 @@
-"""The stays of members in a group, across its generations: a what-if changes them and plays them again.
+"""Members' stays in a group, across its generations: a what-if changes them and plays them again.
 
 Places count the generations of a timeline from 0.
 """

@@ -1,4 +1,4 @@
-"""The cost of a group's history with another assignor, protocol, or members set up differently.
+"""The cost of a group's history with another assignor, protocol or member configuration.
 
 Both sides are played by the same rules over the same comings and goings: the recorded one with the
 assignments of the log, the supposed one with those that Kafka's assignor computes, each from its own

@@ -1,4 +1,4 @@
-"""When a group's lag meets a bound: forecasts as intervals.
+"""When a group's lag reaches a bound: forecasts as intervals.
 
 All bounds are one question: when is the group's position below a line that moves? Of a lag in records the
 line is that many below the log's end. Of a lag in time it is where the log ended so long before, which is

@@ -1,4 +1,4 @@
-"""How a number that was seen at some times goes on: a straight line, and a spread that grows with time.
+"""Extrapolates a number observed at some times: a straight line, and a spread that grows with time.
 
 The spread is that of a random walk with drift: of its steps, and of the drift, which was itself only
 estimated, from a past of some length. Steps are looked at in blocks, as bursts and pauses last for several.

@@ -1,4 +1,4 @@
-"""What deadlines are told of, and what is told. Values only."""
+"""The inputs and results of deadlines. Values only."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

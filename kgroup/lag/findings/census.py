@@ -1,4 +1,4 @@
-"""Many groups of one kind of name: each process made a group of its own, and nobody takes them away."""
+"""Many groups with similar names: each process created a group of its own, and nobody deletes them."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping

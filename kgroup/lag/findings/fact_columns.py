@@ -1,4 +1,4 @@
-"""Facts and statuses of many partitions at once, from columns.
+"""Facts and statuses of many partitions at once, computed on columns.
 
 What `partition_facts.py` and `proven_status.judged_one_by_one` say of one partition after the other, and many
 times as fast. Only what a group as a whole proves, `proven_status.py`, goes through its partitions one by

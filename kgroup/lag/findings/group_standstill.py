@@ -1,4 +1,4 @@
-"""The standstills of a group as a whole: its findings and its partitions' statuses go by them.
+"""A group's standstills as a whole; both its findings and its partitions' statuses use them.
 
 A partition by itself can only be silent. Whether that is a fault depends on the rest: its member may be busy
 with another partition that is as far behind, or all of the group may stand still.

@@ -1,4 +1,4 @@
-"""Since when a partition that stands still has its owner, where that says why.
+"""How long a partition that stands still has had its owner, where that explains the standstill.
 
 A partition that changed hands right after its last commit, and was never committed by its new owner, was not
 taken up by that owner's client after the rebalance: no record is to blame.

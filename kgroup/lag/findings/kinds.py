@@ -1,4 +1,4 @@
-"""What the numbers of share groups (KIP-932) and streams groups (KIP-1071) mean."""
+"""The meaning of the numbers of share groups (KIP-932) and streams groups (KIP-1071)."""
 
 from collections.abc import Iterator, Sequence
 

@@ -1,4 +1,4 @@
-"""Steps between two commits that may have passed over records, as the scan of a log left them."""
+"""Steps between two commits that may have skipped records, as the scan of a log kept them."""
 
 from dataclasses import dataclass
 from typing import Final

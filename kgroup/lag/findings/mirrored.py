@@ -1,4 +1,4 @@
-"""Offsets of a group in a mirror, judged by what it had read in the source: what a failover would do."""
+"""A group's offsets in a mirror, judged by what it had read in the source: the effect of a failover."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Findings: a group's troubles, and what they are concluded from. Values only.
+"""Findings: what is wrong with a group, and the facts they are drawn from. Values only.
 
 `find.find` makes `Finding`s of `GroupFacts`; where the facts come from (a log, a cluster, Spark) is the
 caller's business. `docs/findings.md` explains every kind and its thresholds.

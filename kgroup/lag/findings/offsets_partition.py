@@ -1,4 +1,4 @@
-"""Partitions of the offsets topic that nobody leads: their groups have no coordinator."""
+"""Partitions of the offsets topic without a leader: their groups have no coordinator."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final

@@ -1,4 +1,4 @@
-"""What a partition's own log proves of the records that a group has not read.
+"""What a partition's own log proves about the records a group has not read.
 
 Its records have timestamps, which are their producers' (`message.timestamp.type=CreateTime`) unless the topic
 says otherwise, and producers' clocks may be wrong. What the group read tells how wrong: no record can be

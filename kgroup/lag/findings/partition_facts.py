@@ -1,4 +1,4 @@
-"""The facts that findings and statuses need of one partition's last commits, looked at one by one.
+"""The facts findings and statuses need about one partition's last commits, one partition at a time.
 
 `fact_columns.py` says the same of many partitions at once; this is what it is held against, and what stands
 in for it where numbers are too large to be reckoned with in columns.

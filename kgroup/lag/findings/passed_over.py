@@ -1,4 +1,4 @@
-"""Records that were passed over or read twice: of what `kgroup ledger` accounts for, the proven trouble."""
+"""Records skipped or read twice: the proven trouble among what `kgroup ledger` accounts for."""
 
 from collections.abc import Iterator
 from itertools import pairwise

@@ -1,4 +1,4 @@
-"""The status of each partition of a group, by its own commits and by what is proven by looking at more.
+"""The status of each partition of a group, by its own commits and by what other sources prove.
 
 The proofs are those of the findings (`group_standstill.py`, `pace.py`, `absence.py`), so that status
 and findings cannot contradict each other: STOP or STALL is what a finding accuses, and nothing else.

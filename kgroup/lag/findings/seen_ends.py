@@ -1,4 +1,4 @@
-"""The furthest that anybody had got in a partition, and when: proof of its log's length at that time.
+"""The furthest position anyone had reached in a partition, and when: proof of its log's length then.
 
 A log of the offsets topic holds no log ends. But a group that commits an offset has read the record before
 it, so every commit of every group says how long the log was at least. It says nothing of how long at most.

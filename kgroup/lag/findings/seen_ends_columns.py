@@ -1,4 +1,4 @@
-"""Conclusions from proven log ends of the past, over columns: `seen_ends.py` draws them for one partition."""
+"""Conclusions from proven past log ends, on columns: the same that `seen_ends.py` draws for one partition."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

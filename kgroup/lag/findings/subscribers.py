@@ -1,4 +1,4 @@
-"""Groups whose assignment can be judged: all of it is in the log, and it is what the members work by."""
+"""Groups whose assignment can be judged: the log has all of it, and members follow it."""
 
 from collections.abc import Iterator, Mapping
 from typing import Final

@@ -1,4 +1,4 @@
-"""Topics of which one partition has nearly all of the lag, as more is written there, or one slow member.
+"""Topics with nearly all lag on one partition: more is written there, or its member is slow.
 
 What tells the two apart is how much is written to each partition. Keys are to blame only where one gets more
 than the others; where all get as much, it is who reads.

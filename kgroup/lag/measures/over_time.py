@@ -1,4 +1,4 @@
-"""The lag of groups over time, put together from the position of each in each window.
+"""Groups' lag over time, assembled from their positions in each window.
 
 Where a partition's own log says how long it was, a lag is known. Where it does not, what all groups committed
 says how long it was at least: whoever commits an offset has read the record before it. So the lag was no

@@ -1,4 +1,4 @@
-"""How far the times of records can be believed, by when somebody had surely read them.
+"""How far record timestamps can be believed, given when somebody had certainly read the records.
 
 A record's timestamp is its producer's (`message.timestamp.type=CreateTime`) unless the topic says otherwise;
 a commit's is the broker's. No record can be read before it is there.

@@ -1,4 +1,4 @@
-"""Groups as a cluster or a log shows them at one moment, with the partitions that they read."""
+"""Groups as a cluster or a log shows them at one moment, with the partitions they read."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field

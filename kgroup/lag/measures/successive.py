@@ -1,4 +1,4 @@
-"""What several looks at a cluster found, one after the other: what changes between them gives the rates."""
+"""Successive observations of a cluster; their differences give the rates."""
 
 from collections import deque
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""Lag in time: since when the first record that a group has not read has been waiting.
+"""Lag in time: how long the first unread record has been waiting.
 
 Three ways to find out, each named in its answer. Exact: the timestamp of the first unread record, read from
 the log. By bisection: the same timestamp narrowed down with `ListOffsets`, where records cannot be fetched.

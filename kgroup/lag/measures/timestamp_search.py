@@ -1,4 +1,4 @@
-"""The timestamp of the first unread record, found by asking `ListOffsets` only.
+"""The timestamp of the first unread record, found with `ListOffsets` alone.
 
 `ListOffsets` by timestamp (KIP-79) answers with the first record that is no older, and that record's own
 timestamp. So the newest timestamp before a given offset is found by halving, in some 40 questions, or fewer

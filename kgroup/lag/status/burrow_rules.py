@@ -1,4 +1,4 @@
-"""The measures of Burrow's rules in a window, exact to its evaluator with all its faults.
+"""The measures Burrow's rules take in a window, exactly as its evaluator does, faults included.
 
 After linkedin/Burrow of October 2025, `core/internal/evaluator/caching.go`; what is wrong with them, and what
 kgroup does instead, is in `docs/lag_status.md`. Every rule here takes commits from the oldest to the newest.

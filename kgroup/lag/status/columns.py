@@ -1,4 +1,4 @@
-"""The lag rules over columns: millions of windows at once, the same statuses and rules as one by one.
+"""The lag rules on columns: millions of windows at once, with the same statuses and rules as one by one.
 
 For histories and Spark. Order and statuses of the rules are those of `rules.py`; the numbers of the
 verdicts are made by `numbers.py`.

@@ -1,4 +1,4 @@
-"""The lag of groups at the end of each of many windows of time, from their commits in log order.
+"""Groups' lag at the end of each of many time windows, from their commits in log order.
 
 Over columns: every window of many groups and partitions at once.
 """

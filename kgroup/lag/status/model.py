@@ -1,4 +1,4 @@
-"""The status of a partition and of a group, and the reason that a rule gives for it.
+"""The status of a partition and of a group, and the reason a rule gives for it.
 
 The names are Burrow's (linkedin/Burrow, `core/protocol/evaluator.go`), but partition and group have an enum
 each, and UNKNOWN is kgroup's: Burrow says OK where it cannot tell.

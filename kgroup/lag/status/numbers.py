@@ -1,4 +1,4 @@
-"""The numbers of verdicts, over columns: what `Verdict.numbers` says of one window, rule by rule."""
+"""The numbers of verdicts, on columns: what `Verdict.numbers` says about one window, rule by rule."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The rules of a partition's status on one page, in the order they are asked: the first that holds decides.
+"""All rules of a partition's status, in the order they are tried: the first that holds decides.
 
 A rule is a pure function of a `Case` that returns its reason where it holds, with the numbers it goes by, and
 else None. Each may rely on those before it: after `no-commits` there are commits, after `within-allowed`

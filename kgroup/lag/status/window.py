@@ -1,4 +1,4 @@
-"""The input of a lag rule: the last commits of one partition, and the ends its log had meanwhile."""
+"""The input of a lag rule: a partition's last commits, and its log ends over the same time."""
 
 from dataclasses import dataclass
 from typing import Final

@@ -1,4 +1,4 @@
-"""The measures of kgroup's rules in a window: silences, standstills with something to read, steps back.
+"""The measures kgroup's rules take in a window: silences, standstills with something to read, steps back.
 
 What Burrow measures is in `burrow_rules.py`; which rule asks what is in `rules.py`.
 """

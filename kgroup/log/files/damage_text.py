@@ -1,4 +1,4 @@
-"""Damage in words: the same ones from every command, for standard error."""
+"""Damage in words, the same in every command, for standard error."""
 
 from kgroup.log.files.sources import STDIN
 from kgroup.log.format.batch import Damage

@@ -1,4 +1,4 @@
-"""From segments of the offsets topic to the entries of their records: the plain path's last step."""
+"""Turns segments of the offsets topic into the entries of their records: the plain path's last step."""
 
 import struct
 import sys

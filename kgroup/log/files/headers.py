@@ -1,4 +1,4 @@
-"""The headers of a segment's batches, for questions that need no record: payloads are passed over unread."""
+"""Batch headers of a segment, for questions that need no records: payloads are skipped unread."""
 
 import os
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""A partition folder and the log directory it lies in: what a broker's files say without a full scan."""
+"""A partition folder and the log directory around it: what a broker's files say without a full scan."""
 
 import re
 import stat

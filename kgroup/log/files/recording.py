@@ -1,4 +1,4 @@
-"""What `kgroup record` writes beside the batches: notes on the recording, and samples of log ends.
+"""The files `kgroup record` writes besides the batches: notes on the recording, and samples of log ends.
 
 Both are logs of a topic of kgroup's own, in folders that no Kafka topic may have in a cluster, as Kafka keeps
 any other: partition 0 has the notes, partition 1 the samples. A record's key is the kind, its value JSON.

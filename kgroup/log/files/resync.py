@@ -1,4 +1,4 @@
-"""From damage in a segment to the next healthy batch."""
+"""Finds the next healthy batch after damage in a segment."""
 
 from bisect import bisect_left
 from dataclasses import dataclass

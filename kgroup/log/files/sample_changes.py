@@ -1,4 +1,4 @@
-"""From one sample of a cluster to the next: what has changed, and the state that changes add up to."""
+"""Changes from one sample of a cluster to the next, and the state they add up to."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace

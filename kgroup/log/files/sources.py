@@ -1,4 +1,4 @@
-"""From the paths a user gives to the segments to read."""
+"""Turns the paths a user gives into the segments to read."""
 
 import os
 import stat

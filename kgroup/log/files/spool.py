@@ -1,4 +1,4 @@
-"""Reading a pipe more than once."""
+"""Reads a pipe more than once."""
 
 import io
 import tempfile

@@ -1,4 +1,4 @@
-"""A batch of whichever message format lies at a position."""
+"""A batch at a position, whatever its message format."""
 
 from typing import Final
 

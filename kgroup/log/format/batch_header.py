@@ -1,4 +1,4 @@
-"""The header of a v2 batch, for code that moves whole batches and does not look inside."""
+"""The header of a v2 batch, for code that moves whole batches without looking inside."""
 
 from struct import Struct
 from typing import Final, NamedTuple

@@ -1,4 +1,4 @@
-"""The four codecs of Kafka batches: `decompress`, for large ones `unpack_in_pieces`, and `compress`.
+"""The four codecs of Kafka batches: `decompress`, `unpack_in_pieces` for large ones, and `compress`.
 
 Kafka's own framings are handled here: snappy as a raw block (librdkafka) or in the blocks of snappy-java
 ("xerial"), and the lz4 frames of the message formats 0 and 1, whose header checksum Kafka got wrong (KIP-57).

@@ -1,4 +1,4 @@
-"""Guesses at batch headers in damaged bytes: the cheap tests, before a CRC is computed."""
+"""Finds likely batch headers in damaged bytes: cheap tests before a CRC is computed."""
 
 import struct
 from typing import TYPE_CHECKING, Final

@@ -1,4 +1,4 @@
-"""The part of a file or stream that is in memory, for readers that go forward and look ahead."""
+"""The part of a file or stream in memory, for readers that go forward and look ahead."""
 
 from collections.abc import Callable
 from typing import BinaryIO, Final

@@ -1,4 +1,4 @@
-"""What a leader sent of a partition: the whole batches that go on where the recording ends, and the holes.
+"""What a leader sent of a partition: the whole batches that continue the recording, and the gaps.
 
 Offsets of a log follow each other without a gap when they are written. Where they do not any more, its
 cleaner has been there first, or somebody deleted records; what is missing then is gone for good.

@@ -1,4 +1,4 @@
-"""What goes when a recording is too old or too large: never the newest record of a key.
+"""What is deleted when a recording is too old or too large: never the newest record of a key.
 
 The oldest segments are folded: of their records only the newest of each key stays, as Kafka's own cleaner
 leaves it, so that a reader finds the present state of every group. That is done to many segments at once, as

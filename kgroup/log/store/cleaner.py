@@ -1,4 +1,4 @@
-"""Cleaning a compacted log: the newest record of every key stays, in segments that are not written any more.
+"""Cleans a compacted log: the newest record of every key stays, in segments no longer written to.
 
 As Kafka's LogCleaner: offsets stay as they are, with gaps; records of aborted transactions go; what an
 open transaction has written stays until its marker says what it is; deletions go a day after they

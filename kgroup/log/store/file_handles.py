@@ -1,4 +1,4 @@
-"""Open files of many logs, a bounded number of them: those used last stay open."""
+"""Open files of many logs, limited in number: the most recently used stay open."""
 
 import errno
 import os

@@ -1,4 +1,4 @@
-"""One process at a time appends to a log directory."""
+"""A lock that lets only one process append to a log directory."""
 
 import os
 import sys

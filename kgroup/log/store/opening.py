@@ -1,4 +1,4 @@
-"""What is known of a partition before its log is opened, and the small files beside its segments."""
+"""What is known of a partition before its log is opened, and the small files next to its segments."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field

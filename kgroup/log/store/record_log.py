@@ -1,4 +1,4 @@
-"""Logs that can be appended to, one per partition: in memory here, on disk in `segment_log`."""
+"""Append-only logs, one per partition: in memory here, on disk in `segment_log`."""
 
 import sys
 from bisect import bisect_left, bisect_right

@@ -1,4 +1,4 @@
-"""A copy of a partition on disk: batches with the offsets that their leader gave them, and folded old ones.
+"""A partition's copy on disk: batches with their leader's offsets, and older ones compacted.
 
 A segment log as `segment_log` has it, with three differences: batches come with their offsets, so there may
 be gaps; many come at once and are written at once; and opening it reads closed segments by their indexes.

@@ -1,4 +1,4 @@
-"""Partition folders that are not served any more, under the names that Kafka gives them."""
+"""Partition folders no longer served, under the names Kafka gives them."""
 
 from itertools import count
 from pathlib import Path

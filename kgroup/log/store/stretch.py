@@ -1,4 +1,4 @@
-"""Batches to be sent on: their size at once, their bytes a piece at a time."""
+"""Batches to be sent: their total size at once, their bytes piece by piece."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The batches of a segment that is being opened, and what to do about bytes in it that are none.
+"""Surveys the batches of a segment being opened, and decides about bytes that are none.
 
 Kafka's LogSegment.recover cuts at the first damage. Here only bytes that no batch lies behind are cut: others
 are taken out, so that what is healthy behind them stays, and the file as it was is kept beside.

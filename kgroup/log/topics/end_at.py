@@ -1,4 +1,4 @@
-"""The log end of a data topic at a past time, found through `.timeindex` and `.index`."""
+"""A data topic's log end at a past time, found through `.timeindex` and `.index`."""
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence

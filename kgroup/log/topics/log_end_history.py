@@ -1,4 +1,4 @@
-"""Past log ends of a data topic, by the timestamps of its own records.
+"""A data topic's past log ends, by the timestamps of its own records.
 
 A record's timestamp is when its producer made it, or when the broker took it (`message.timestamp.type`): the
 log ended right behind it then, as far as those clocks are right.

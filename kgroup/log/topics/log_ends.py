@@ -1,4 +1,4 @@
-"""Starts and ends of the logs of data topics, from a broker's files in its log directories, or a recording's.
+"""Log starts and ends of data topics, from a broker's log directories or from a recording.
 
 Three listings, in order of precedence:
 

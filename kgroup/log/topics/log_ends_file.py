@@ -1,4 +1,4 @@
-"""Log ends written down by the user: `--log-ends FILE`, JSON or CSV.
+"""Log ends given by the user: `--log-ends FILE`, JSON or CSV.
 
 JSON is what the captures' `topics.json` is: every topic of a cluster with its id and the log start and log
 end of each partition, as a broker answers ListOffsets. A topic that is not in it does not exist.

@@ -1,4 +1,4 @@
-"""The transactions in one partition's log (KIP-98): which producer wrote what, and how each of them ended.
+"""The transactions in one partition's log (KIP-98): which producer wrote what, and how each one ended.
 
 Read from the headers of batches; of payloads only those of markers. A transaction of a producer is all of its
 transactional batches up to its next marker.

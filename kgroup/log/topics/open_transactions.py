@@ -1,4 +1,4 @@
-"""The open transaction at which a reader of committed data has to wait.
+"""The open transaction that stops readers of committed data.
 
 Such a reader gets no further than the last stable offset, the first one of the earliest transaction that is
 still open (KIP-98); whatever was written behind it waits with it, also what belongs to no transaction.

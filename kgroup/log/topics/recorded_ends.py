@@ -1,4 +1,4 @@
-"""Log ends that `kgroup record` wrote down: of now, of past times, and over time.
+"""Log ends that `kgroup record` saved: current, past, and over time.
 
 A sample says where a log ended at its time. Between two samples it ended somewhere between theirs: exactly
 known if those are equal, and else that of the sample that is nearer, if one is near enough.

@@ -1,4 +1,4 @@
-"""A log of some kilobytes, held whole: many groups ask about the same one, each about several places.
+"""A log of a few kilobytes, held in memory: many groups ask about it, each at several offsets.
 
 Files are read and checked once. What a batch's header says stays as numbers, and a batch is decoded again
 when it is asked for. Only healthy logs of format 2 are held: damage is explained by who reads files.

@@ -1,4 +1,4 @@
-"""Where a place in one log lies in another that has the same records at other offsets, as a mirror has.
+"""Translates a position in one log to another with the same records at other offsets, such as a mirror.
 
 Mirrors copy records in order and give them offsets of their own. Records are recognised by what they say:
 time, key and value. Where both logs have a record equally often, the n-th here is the n-th there; where they

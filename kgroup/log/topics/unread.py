@@ -1,4 +1,4 @@
-"""The first record that a group has not read, from the segments of a data topic.
+"""The first record a group has not read, from the segments of a data topic.
 
 Of a segment only what follows the last index entry before the offset is read: some 64 KiB, or a batch.
 """

@@ -1,4 +1,4 @@
-"""The make-up of the offsets that a group has not read: a lag of 12 may be no record at all.
+"""What a group's unread offsets consist of: a lag of 12 may be no record at all.
 
 Everything from the committed offset to the log's end is read, so this takes time in proportion to the lag.
 """

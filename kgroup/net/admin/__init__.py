@@ -1,1 +1,1 @@
-"""A live cluster, asked: brokers, topics, groups, log ends, raw logs. Read `cluster.py` first."""
+"""Queries to a live cluster: brokers, topics, groups, log ends, raw logs. Read `cluster.py` first."""

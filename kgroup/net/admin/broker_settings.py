@@ -1,4 +1,4 @@
-"""The settings that a broker runs with, by DescribeConfigs."""
+"""A broker's effective settings, by DescribeConfigs."""
 
 from typing import Final
 

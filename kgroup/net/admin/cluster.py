@@ -1,4 +1,4 @@
-"""A live cluster: its brokers, topics, groups and log ends, asked through kafka-python.
+"""A live cluster: its brokers, topics, groups and log ends, queried through kafka-python.
 
 kafka-python's answers become kgroup's values here, and every failure a SourceError naming the cluster.
 """

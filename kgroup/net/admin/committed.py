@@ -1,4 +1,4 @@
-"""A group's commits in a live cluster: read, set, deleted."""
+"""A group's commits in a live cluster: reading, setting, deleting."""
 
 import time
 from collections.abc import Collection, Iterator, Mapping

@@ -1,4 +1,4 @@
-"""Requests to a group's coordinator, again where it has moved or is still loading."""
+"""Requests to a group's coordinator, repeated if it has moved or is still loading."""
 
 import time
 from collections.abc import Callable, Collection

@@ -1,4 +1,4 @@
-"""Questions to the coordinators of many groups: in batches, and again where a coordinator has moved."""
+"""Questions to the coordinators of many groups: batched, and repeated where a coordinator has moved."""
 
 from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Groups of a live cluster deleted, and members taken out of them."""
+"""Deletes groups of a live cluster, and removes members from them."""
 
 import time
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Groups as their coordinators describe them, each kind by its own request."""
+"""Groups as their coordinators describe them, each kind with its own request."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final

@@ -1,4 +1,4 @@
-"""The groups of a cluster, as each broker lists those that it coordinates (ListGroups)."""
+"""The groups of a cluster, as each broker lists those it coordinates (ListGroups)."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

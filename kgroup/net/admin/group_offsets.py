@@ -1,4 +1,4 @@
-"""What groups have committed, as their coordinators say (OffsetFetch), and where share groups are."""
+"""Groups' committed offsets from their coordinators (OffsetFetch), and the positions of share groups."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What a group is now and who is in it, whatever kind it is: whether it may be changed hangs on that."""
+"""The state and members of a group of any kind: they decide whether it may be changed."""
 
 from collections.abc import Callable, Iterable
 from typing import Final

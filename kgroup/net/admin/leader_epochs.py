@@ -1,4 +1,4 @@
-"""Leader epochs of the offsets topic: whether a log is still the one that was read (KIP-101, KIP-320)."""
+"""Leader epochs of the offsets topic: whether a log is still the one read before (KIP-101, KIP-320)."""
 
 from collections.abc import Mapping
 from typing import Final

@@ -1,4 +1,4 @@
-"""A cluster's offsets topic, to be read in pieces by any process that is handed one."""
+"""A cluster's offsets topic, readable in pieces by any process that is given one."""
 
 import time
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""How often, and for how long, coordinators that move or load are asked again."""
+"""How often and how long to retry coordinators that move or load."""
 
 import time
 from collections.abc import Callable, Iterator

@@ -1,4 +1,4 @@
-"""The times of the first unread records of a live cluster, by `ListOffsets` alone (KIP-79)."""
+"""Times of first unread records in a live cluster, by `ListOffsets` alone (KIP-79)."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What topics' own settings say of when their records are deleted, by DescribeConfigs."""
+"""When topics' records are deleted according to their settings, by DescribeConfigs."""
 
 from collections.abc import Iterable
 from typing import Final, NamedTuple

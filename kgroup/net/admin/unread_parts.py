@@ -1,4 +1,4 @@
-"""The make-up of a live cluster's unread offsets: their batches are fetched and counted, up to a bound."""
+"""What a live cluster's unread offsets consist of: batches are fetched and counted, up to a limit."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field

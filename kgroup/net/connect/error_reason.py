@@ -1,4 +1,4 @@
-"""The reason in an error of a connection or of TLS, for a line of kgroup's own.
+"""The reason in a connection or TLS error, for a message of kgroup's own.
 
 Needs nothing of a client library: reading properties must not wait for kafka-python to be imported.
 """

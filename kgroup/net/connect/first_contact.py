@@ -1,4 +1,4 @@
-"""The first words with a listener, before a client library gets it, so that a wrong one shows at once.
+"""Probes a listener before a client library uses it, so that a wrong one shows at once.
 
 kafka-python would try again until its time is up, which locks accounts where a password is wrong; TLS with
 somebody silent would never end, and which of several servers it tries is left to chance.

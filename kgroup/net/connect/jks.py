@@ -1,4 +1,4 @@
-"""Java's own key stores, JKS: certificates, and private keys under a password.
+"""Java's own key stores, JKS: certificates, and password-protected private keys.
 
 The format has stood still since JDK 1.2 (OpenJDK: `sun.security.provider.JavaKeyStore`, `KeyProtector`). It
 is the default of `ssl.keystore.type`, although keytool has made PKCS12 since JDK 9.

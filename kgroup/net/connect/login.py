@@ -1,4 +1,4 @@
-"""Logging in to a broker: kafka-python's SASL mechanisms, one conversation for each connection."""
+"""Logs in to a broker: kafka-python's SASL mechanisms, one conversation per connection."""
 
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager

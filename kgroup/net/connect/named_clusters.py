@@ -1,4 +1,4 @@
-"""Clusters by name, in a file of the user's own: bootstrap servers, and the path of a properties file.
+"""Named clusters in a file of the user's: bootstrap servers, and the path of a properties file.
 
 The file has no secrets: those stay in the properties files that it names. It is TOML, a table for each
 cluster:

@@ -1,4 +1,4 @@
-"""OAUTHBEARER by Java's properties: where a client's token comes from.
+"""OAUTHBEARER by Java's properties: where a client gets its token.
 
 As in Kafka's clients, the login module's options make an unsecured token unless
 `sasl.login.callback.handler.class` is OAuthBearerLoginCallbackHandler, which asks a token endpoint or reads

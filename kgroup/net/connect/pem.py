@@ -1,4 +1,4 @@
-"""PEM as Kafka's clients read it, also in one line, as a properties file leaves it.
+"""PEM as Kafka's clients read it, including PEM on one line as properties files have it.
 
 Kafka: `DefaultSslEngineFactory.PemParser`. White space of any kind stands between a block's parts (KIP-651),
 while OpenSSL wants lines.

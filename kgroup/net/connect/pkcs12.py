@@ -1,4 +1,4 @@
-"""PKCS12 key stores, what keytool and openssl make, through the library `cryptography`."""
+"""PKCS12 key stores as keytool and openssl write them, read with the library `cryptography`."""
 
 from kgroup.errors import SourceError
 from kgroup.net.connect.jks import JavaStore, PasswordError, StoredKey, StoreError

@@ -1,4 +1,4 @@
-"""TLS as Java's `ssl.*` properties say it, from stores in PEM, PKCS12 and JKS.
+"""TLS by Java's `ssl.*` properties, from stores in PEM, PKCS12 and JKS.
 
 A store's form is seen in its content: Java, too, opens a PKCS12 store by the type JKS, and the other way
 round (`keystore.type.compat`).

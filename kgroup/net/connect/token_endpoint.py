@@ -1,4 +1,4 @@
-"""A token from an OAuth 2.0 token endpoint, for a client's id and secret (RFC 6749, section 4.4; KIP-768)."""
+"""Fetches a token from an OAuth 2.0 token endpoint with a client's id and secret (RFC 6749, 4.4; KIP-768)."""
 
 import base64
 import http.client

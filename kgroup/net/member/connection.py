@@ -1,4 +1,4 @@
-"""A connection of a member to one broker: frames out, answers in, and the handshakes before the first."""
+"""A member's connection to one broker: frames out, answers in, and the handshakes before the first."""
 
 import asyncio
 import os

@@ -1,1 +1,1 @@
-"""Following a cluster's offsets topic for `kgroup record`. Read `recorder.py` first."""
+"""Follows a cluster's offsets topic for `kgroup record`. Read `recorder.py` first."""

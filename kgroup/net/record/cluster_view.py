@@ -1,4 +1,4 @@
-"""What the recorder asks a cluster: batches of the offsets topic, and a sample of all log ends."""
+"""The recorder's queries to a cluster: batches of the offsets topic, and a sample of all log ends."""
 
 from collections.abc import Iterable, Mapping
 from contextlib import suppress

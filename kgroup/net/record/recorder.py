@@ -1,4 +1,4 @@
-"""The recorder's life: fetch, write, sample, drop, until it is told to stop.
+"""The recorder's loop: fetch, write, sample, drop, until it is told to stop.
 
 One thread does it all, in rounds of half a second. Whatever fails is told once and tried again, after pauses
 that double up to half a minute: a broker that is away, a disk that is full. Only what is wrong at the start

@@ -1,1 +1,1 @@
-"""A plan played on a cluster of this process, by members over TCP. Read `stage.py` first."""
+"""Plays a plan on a cluster in this process, with members over TCP. Read `stage.py` first."""

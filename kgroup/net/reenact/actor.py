@@ -1,4 +1,4 @@
-"""One member of a plan over TCP, through all the processes that it has."""
+"""One member of a plan over TCP, through all its processes."""
 
 import asyncio
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""A plan on the clock of the wall, faster or slower: a cluster of this process, and members that join it."""
+"""Plays a plan in real time, faster or slower: a cluster in this process, and members that join it."""
 
 import asyncio
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""The time that a cluster on sockets goes by."""
+"""The clock of a cluster on sockets."""
 
 import time
 

@@ -1,4 +1,4 @@
-"""One client's connection: its requests one at a time, its answers as fast as it takes them."""
+"""One client's connection: requests one at a time, answers as fast as the client takes them."""
 
 import asyncio
 import socket

@@ -1,4 +1,4 @@
-"""Commands to a running `kgroup serve`, over a socket in the file system that only its user can open."""
+"""Commands to a running `kgroup serve`, over a Unix socket that only its user can open."""
 
 import asyncio
 import json

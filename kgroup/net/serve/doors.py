@@ -1,4 +1,4 @@
-"""Listeners as they are planned, and what their properties make of them: TLS, logins, and who may do what."""
+"""Planned listeners and the effect of their properties: TLS, logins, and who may do what."""
 
 import secrets
 import ssl

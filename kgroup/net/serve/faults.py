@@ -1,4 +1,4 @@
-"""Faults on request: drop, delay, hold or refuse chosen requests on their way to a node."""
+"""Faults on request: drop, delay, hold or refuse selected requests on their way to a node."""
 
 import asyncio
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Long answers on their way to many clients, a piece of each in turn."""
+"""Sends long answers to many clients, a piece of each in turn."""
 
 import asyncio
 from typing import Final, Protocol

@@ -1,4 +1,4 @@
-"""The requests that lie in memory before it is their turn, on all connections together."""
+"""The requests waiting in memory for their turn, on all connections together."""
 
 from collections.abc import Callable, Iterable
 from typing import Protocol

@@ -1,4 +1,4 @@
-"""A listening socket, and the connections that come in by it."""
+"""A listening socket and its connections."""
 
 import asyncio
 import socket

@@ -1,4 +1,4 @@
-"""The nodes of a cluster on sockets: frames in and out, timers, and nothing that decides."""
+"""The nodes of a cluster on sockets: frames in and out, timers, and no decisions."""
 
 import asyncio
 import time

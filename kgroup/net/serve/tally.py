@@ -1,4 +1,4 @@
-"""Counts of what clients asked and coordinators decided since the start, for metrics."""
+"""Counts of clients' requests and coordinators' decisions since the start, for metrics."""
 
 from collections import Counter
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""A server's TLS by Kafka's `ssl.*` properties, with stores in PEM."""
+"""TLS of a server by Kafka's `ssl.*` properties, with stores in PEM."""
 
 import ssl
 import stat

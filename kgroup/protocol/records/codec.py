@@ -1,4 +1,4 @@
-"""The record types of the offsets topic: which key and value each has, and both ways to bytes.
+"""The record types of the offsets topic: the key and value of each, and both directions to bytes.
 
 Kafka: `CoordinatorRecordType` and `GroupCoordinatorRecordSerde` (4.3.1).
 """

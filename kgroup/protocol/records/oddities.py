@@ -1,4 +1,4 @@
-"""Oddities of records that can be decoded: things that Kafka accepts and somebody should know of."""
+"""Oddities of decodable records: things that Kafka accepts and somebody should know about."""
 
 from collections.abc import Callable, Iterator
 from functools import lru_cache

@@ -1,4 +1,4 @@
-"""Reads keys and values of commits as plain as Kafka writes them, at a tenth of what the codec takes.
+"""Reads keys and values of ordinary commits in a tenth of the codec's time.
 
 Nearly all records of an offsets topic are commits. The layouts are those of `schemas/OffsetCommit*.json`;
 whatever is not exactly like them is left to the codec (`protocol/payload.py`), which knows and explains

@@ -1,1 +1,1 @@
-"""The lines that kafka-consumer-groups 4.3 prints, of kgroup's own values. Pure: no line is printed here."""
+"""The lines that kafka-consumer-groups 4.3 prints, made from kgroup's values. Pure: it prints nothing."""

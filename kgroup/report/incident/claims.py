@@ -1,4 +1,4 @@
-"""A report as values: claims, the records that each rests on, and both as JSON that is read back the same."""
+"""A report as values: claims, the records behind each, and a JSON form that reads back unchanged."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

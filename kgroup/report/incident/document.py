@@ -1,4 +1,4 @@
-"""The sentences of a report: blocks that Markdown and a browser's page are made of.
+"""The sentences of a report, as blocks from which Markdown and HTML are made.
 
 All of it follows from the claims and the remarks. So whoever has them can tell whether a page says what they
 say, by making it again.

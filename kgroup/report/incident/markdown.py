@@ -1,4 +1,4 @@
-"""A report as Markdown; its claims go along in a comment, so that they can be checked."""
+"""A report as Markdown, with its claims in a comment so that they can be checked."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""A report as one page for a browser, without a script; its claims go along as data."""
+"""A report as one HTML page without a script, with its claims as data."""
 
 import json
 from collections.abc import Iterable, Iterator

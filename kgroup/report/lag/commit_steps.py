@@ -1,4 +1,4 @@
-"""The last commits that a report keeps of a partition, as the steps that `kgroup commits` shows."""
+"""The last commits that a report keeps of a partition, as the steps `kgroup commits` shows."""
 
 from collections.abc import Iterator
 from itertools import pairwise

@@ -1,4 +1,4 @@
-"""Findings as events: what has been found since the last look, and what is no more."""
+"""Findings as events: what was found since the last look, and what is gone."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""What Grafana and Prometheus take to watch kgroup: a dashboard and alert rules, files of this package.
+"""The Grafana dashboard and Prometheus alert rules that ship with kgroup, as package files.
 
 `shipped.py` has their texts. The metrics are those of `kgroup.report.lag.metrics`.
 """

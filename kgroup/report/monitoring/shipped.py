@@ -1,4 +1,4 @@
-"""The dashboard and the alert rules that come with kgroup."""
+"""Access to the shipped dashboard and alert rules."""
 
 from importlib.resources import files
 

@@ -1,4 +1,4 @@
-"""More in a picture than it has pixels: what is seen of many short times in each of few columns."""
+"""Summaries for pictures with fewer pixels than data: what each column shows of many short intervals."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence

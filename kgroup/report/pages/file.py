@@ -1,4 +1,4 @@
-"""Files for people to look at: a page for a browser made of a template and data, or any text."""
+"""Files for people to look at: a page made from a template and data, or any text."""
 
 import json
 import re

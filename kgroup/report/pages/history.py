@@ -1,4 +1,4 @@
-"""A group's timeline as what its page draws: lanes, generations, events and findings, as JSON's types."""
+"""A group's timeline as the data its page draws: lanes, generations, events and findings, in JSON types."""
 
 from collections.abc import Collection, Mapping
 from typing import Final

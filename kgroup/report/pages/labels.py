@@ -1,4 +1,4 @@
-"""Names of members where there is little room: what all have in common goes, the end stays."""
+"""Members' names in little space: the common part is dropped, the end stays."""
 
 import re
 from collections import Counter

@@ -1,4 +1,4 @@
-"""The lag of a group over time as what its page draws, as JSON's types."""
+"""A group's lag over time as the data its page draws, in JSON types."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""A timeline as a picture on an axis of time: a lane for each member, and how long it owned what."""
+"""A timeline as lanes on a time axis: one per member, with what it owned and how long."""
 
 import re
 from collections import Counter, defaultdict

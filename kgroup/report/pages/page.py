@@ -1,4 +1,4 @@
-"""The page: of one group or of many, lag, members, events and findings on one axis of time.
+"""The page of one group or of many: lag, members, events and findings on one time axis.
 
 All pages for a browser are drawn here; a part that is not known is left out with the reason.
 """

@@ -1,4 +1,4 @@
-"""What all stills draw alike, as pieces of SVG: an axis of time and a curve of lag above it.
+"""Pieces of SVG shared by all stills: a time axis, and a lag curve above it.
 
 Colours are classes, so that the ground and the text go with a light or a dark page (`RULES`).
 """

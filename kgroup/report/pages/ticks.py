@@ -1,4 +1,4 @@
-"""Round places on an axis: of time in UTC, and of numbers of records."""
+"""Round ticks on an axis: for UTC time, and for record counts."""
 
 from collections.abc import Iterator
 from itertools import count

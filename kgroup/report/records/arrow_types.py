@@ -1,4 +1,4 @@
-"""The Arrow types of keys, values and batches: structs with the fields of all record types, named as in JSON.
+"""Arrow types of keys, values and batches: structs with the fields of all record types, named as in JSON.
 
 They are made of the record schemas, so a field that a new version brings is there at once. Numbers are int64,
 what JSON has as epoch ms of a commit, state or assignment is a timestamp, bytes are hex.

@@ -1,4 +1,4 @@
-"""Requests and responses for people to read: who to whom, every field, every byte."""
+"""Requests and responses in readable form: who to whom, every field, every byte."""
 
 import re
 from collections.abc import Iterator, Mapping

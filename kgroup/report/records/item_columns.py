@@ -1,4 +1,4 @@
-"""Records as Arrow columns: blocks without a mapping for each row, and what is not frequent by rows."""
+"""Records as Arrow columns: whole blocks where records are of frequent types, row by row otherwise."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor

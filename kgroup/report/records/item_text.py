@@ -1,4 +1,4 @@
-"""Blocks of records as text: JSON lines, CSV and rows of tables, to the byte as the plain path makes them.
+"""Blocks of records as text: JSON lines, CSV and table rows, byte for byte as the plain path makes them.
 
 The kernel writes what nearly all records are, commits and what ends transactions; what is said of a key, a
 topic or a batch is put into words once. Anything else comes as records and goes through `RecordText`.

@@ -1,4 +1,4 @@
-"""A record of the offsets topic as one JSON object: its place, its batch, and what it says.
+"""A record of the offsets topic as one JSON object: its place, its batch, and its contents.
 
 The fields are those of the captures' `truth.jsonl` (`fixtures/README.md`). kgroup adds `transaction`
 (pending, committed or aborted) to a transaction's records, `note` where something is odd, and

@@ -1,4 +1,4 @@
-"""The JSON text of records, put together from parts that many records share.
+"""The JSON text of records, assembled from parts that many records share.
 
 `RecordText.line(read)` is the text of `record_json(read)`, to the byte, at a fraction of the cost: what is
 said of a batch and of a key is put into words once; commits, which nearly all records are, need no encoder.

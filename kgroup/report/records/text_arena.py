@@ -1,4 +1,4 @@
-"""Texts with numbers, as the kernels take them."""
+"""Numbered texts in the form the kernels take."""
 
 from typing import Final
 

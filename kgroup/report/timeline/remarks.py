@@ -1,4 +1,4 @@
-"""What a table of generations does not show: patterns, and what happened between them."""
+"""Remarks below a table of generations: patterns, and events between generations."""
 
 from collections.abc import Iterable, Iterator
 

@@ -1,4 +1,4 @@
-"""States over time as text: a line of letters for each member, to fit a terminal of 80 columns."""
+"""States over time as text: a line of letters per member, to fit a terminal of 80 columns."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Timelines as tracks of a trace: one for the generations of a group, and one for each of its members."""
+"""Timelines as tracks of a trace: one for the group's generations, and one for each member."""
 
 from collections.abc import Iterable, Iterator
 

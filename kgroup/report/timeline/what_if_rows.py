@@ -1,4 +1,4 @@
-"""A what-if as rows: one for each side of a group, or one for each rebalance of both."""
+"""A what-if as rows: one per side of a group, or one per rebalance on both sides."""
 
 from collections.abc import Iterable, Iterator
 from typing import Final

@@ -1,4 +1,4 @@
-"""One group as a line of the live screen, and the order of pain."""
+"""One group as a line of the live screen, and the sort order by pain."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""The columns of the live screen: which ones there is room for, and how wide each is."""
+"""The columns of the live screen: which of them fit, and how wide each is."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

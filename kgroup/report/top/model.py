@@ -1,4 +1,4 @@
-"""The state of the live screen, and what a key, a refresh or a new size makes of it.
+"""The state of the live screen, and how a key, a refresh or a new size changes it.
 
 Values only: `after(event)` gives the next state, and `page` says what somebody has to fetch for it.
 """

@@ -1,4 +1,4 @@
-"""The lines of the live screen, of any size."""
+"""The lines of the live screen, at any size."""
 
 from collections.abc import Sequence
 from textwrap import wrap

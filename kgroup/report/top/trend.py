@@ -1,4 +1,4 @@
-"""Lags as a row of small bars."""
+"""A sparkline of lags."""
 
 from collections.abc import Sequence
 from typing import Final

@@ -1,4 +1,4 @@
-"""The memory of a reduction's rows: cells with their text, lists of cells by producer, keys.
+"""The memory behind a reduction's rows: cells with their text, lists of cells by producer, keys.
 
 Rows live in *cells*. A key has at most one cell that counts; a producer has a linked list of cells that
 wait. `newest_rows` says which row goes where; here is the room for them. Kernels add no room: they say that

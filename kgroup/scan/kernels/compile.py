@@ -1,4 +1,4 @@
-"""Functions over arrays, *kernels*: Python at first, and machine code where there is much to do.
+"""Functions over arrays, *kernels*: plain Python at first, machine code once there is much to do.
 
 numba takes longer to import than Python takes to go through some thousand records, and seconds to compile
 what was never compiled on a machine. So kernels run as they are written until the logs that this process

@@ -1,4 +1,4 @@
-"""Kernels that lay rows of text out as a table: cells that end with a zero byte, the last with a line's end.
+"""Kernels that lay text out as table rows: cells end with a zero byte, the last with a newline.
 
 `kgroup.report.table` says how wide the columns are; these know texts only whose every byte is a character.
 """

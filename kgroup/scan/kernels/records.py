@@ -1,4 +1,4 @@
-"""Kernels that describe the records of batches in full, for whoever shows them: `list_records`.
+"""Kernels that describe all records of batches in full, for display: `list_records`.
 
 `read_batches` has made rows of these batches; what a record's row leaves out is read here: its batch, its
 sizes, and whether it is exactly as Kafka writes it, so that its text can be made without the codec.

@@ -1,4 +1,4 @@
-"""A kernel that adds up what every key costs: records and bytes, and which record of it is the newest.
+"""A kernel that adds up each key's records and bytes, and finds its newest record.
 
 `read_batches` has made rows of the batches; here each record gets its share of its batch's bytes on disk.
 The 61 bytes of a header are divided evenly among the records, the first ones taking what is left over. The

@@ -1,4 +1,4 @@
-"""A chunk of a slice in memory that moves over it, with what it cut off carried along."""
+"""A chunk of a slice in memory, moving forward and carrying along what it cut off."""
 
 import os
 from io import FileIO

@@ -1,4 +1,4 @@
-"""The drive of the columnar scan: bytes of a segment -> blocks, and where they are damaged.
+"""Drives the columnar scan: bytes of a segment in, blocks and places of damage out.
 
 Bytes are read in chunks; what a chunk cuts off is carried over to the next. Uncompressed v2 batches go
 through the kernel, thousands at a call. Compressed ones are unpacked into a second buffer, as the

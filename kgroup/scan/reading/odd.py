@@ -1,4 +1,4 @@
-"""Odd records of a block, judged by the plain path: commits become rows, others come out as they are.
+"""Odd records of a block, judged by the plain path: commits become rows, others are passed on as they are.
 
 A record is odd if its key is no plain commit key, or if the kernel does not read its commit value: cut
 short, of an unknown version, with unknown tagged fields, with text that is not UTF-8. `decode_entry`

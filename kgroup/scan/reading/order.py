@@ -1,4 +1,4 @@
-"""The order of rows by several columns, and names as numbers that sort as they do."""
+"""Sorts rows by several columns, and maps names to numbers that sort the same way."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final

@@ -1,4 +1,4 @@
-"""Segments -> blocks of rows, which the reductions take in."""
+"""Turns segments into blocks of rows, which the reductions take."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

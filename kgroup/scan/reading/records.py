@@ -1,4 +1,4 @@
-"""Segments -> blocks of records with all that is said of them, for whoever shows them."""
+"""Turns segments into blocks of fully described records, for display."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

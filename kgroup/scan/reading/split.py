@@ -1,4 +1,4 @@
-"""Cut a segment into slices at batch boundaries, so that several processes can scan it."""
+"""Cuts a segment into slices at batch boundaries, so that several processes can scan it."""
 
 import stat
 from io import FileIO

@@ -1,4 +1,4 @@
-"""Buffers for data that a segment does not hold as the kernel needs it: unpacked batches, listed records."""
+"""Buffers for data a segment lacks in the kernel's form: unpacked batches, listed records."""
 
 from bisect import bisect_left
 

@@ -1,4 +1,4 @@
-"""Pieces of what a part of a log leaves, each of whole groups, for several processes to go on with.
+"""Cuts what a part of a log leaves into pieces of whole groups, for several processes to continue with.
 
 Taken are the values that reductions leave: `Newest`, `LastPart`, `History`, and tuples of them.
 """

@@ -1,4 +1,4 @@
-"""Pieces of the last commits of a part of a log, for several processes to put together."""
+"""Cuts the last commits of a part of a log into pieces, for several processes to put together."""
 
 from zlib import crc32
 

@@ -1,4 +1,4 @@
-"""Scans of a log that grows, of which every byte is read once."""
+"""Scans of a growing log that read every byte once."""
 
 from collections.abc import Iterable
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The time before a log's end, as the log shows it, in memory that does not grow with the log.
+"""The history before a log's end, in memory that does not grow with the log.
 
 Two things that no window of one group's commits has in it: how far *anybody* had got in each partition of a
 topic, and when, which proves that the partition was at least that long; and the records of a group's last

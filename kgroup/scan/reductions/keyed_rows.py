@@ -1,4 +1,4 @@
-"""Rows key by key, in a form that can be cut between keys and put together again.
+"""Rows key by key, in a form that can be cut between keys and joined again.
 
 `last_commits` leaves the last commits of a log sorted by key; no key's rows need those of another.
 """

@@ -1,4 +1,4 @@
-"""The last commits of every key, found while scanning: the commits that windows are made of.
+"""The last commits of every key, found while scanning: the commits that make up windows.
 
 A log may be read in parts, by several processes: `last_part` reads one, `merge_last` puts parts together,
 and `counting` picks the rows that count in the whole.

@@ -1,4 +1,4 @@
-"""The longest steps forward between two commits of a key that follow each other, anywhere in the log.
+"""The longest steps forward between two successive commits of a key, anywhere in the log.
 
 Found while commits are sorted for their last ones anyway. Commits in transactions are left out: when they
 count is known only at their markers. A part of a log keeps the first commit of each key as well, since what

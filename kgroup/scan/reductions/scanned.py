@@ -1,4 +1,4 @@
-"""What is read of a log of the offsets topic for one report: here, by Spark, or as the log grows."""
+"""What one report reads of an offsets topic's log: here, through Spark, or as the log grows."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass

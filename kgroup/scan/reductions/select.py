@@ -1,4 +1,4 @@
-"""The columnar path for a few groups: their entries in log order, at the speed of the scan.
+"""The columnar path for a few groups: their entries in log order, at scan speed.
 
 Keys are interned by the scan, so whether a record is of a wanted group is asked once for each distinct key;
 after that it is one look-up of a number for a whole block of rows. Only chosen rows become objects.

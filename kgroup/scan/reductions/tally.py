@@ -1,4 +1,4 @@
-"""Who fills an offsets partition: records and bytes per segment, group and kind, and what of it would stay.
+"""What fills an offsets partition: records and bytes per segment, group and kind, and how much would stay.
 
 Each byte of a file is somebody's: a batch's bytes are divided among its records (`kernels/tally.py` has the
 rule), batches without records and damaged bytes are kinds of their own. So the rows of a segment add up to

@@ -1,4 +1,4 @@
-"""What a tally of an offsets partition says: amounts of records and bytes by segment, group and kind."""
+"""The result of a tally: records and bytes of an offsets partition by segment, group and kind."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

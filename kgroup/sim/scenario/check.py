@@ -1,4 +1,4 @@
-"""Whether a scenario makes sense: its names, its times, and what its faults are about."""
+"""Checks a scenario's names, its times, and the targets of its faults."""
 
 import re
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""What a consumer subscribes to: topics by name, a pattern, or for now nothing."""
+"""What a consumer subscribes to: topics by name, a pattern, or nothing yet."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The same scenario with another protocol: at every member, or at half of them for a while."""
+"""The same scenario with another protocol: for every member, or for half of them for a while."""
 
 from dataclasses import replace
 

@@ -1,1 +1,1 @@
-"""Observers of a run: its trace, tallies, and checkers of what must hold. Read `checkers.py` first."""
+"""Observers of a run: its trace, tallies, and checkers of its promises. Read `checkers.py` first."""

@@ -1,4 +1,4 @@
-"""Whether coordinators hold what their logs say, and whether what they acknowledge is in the log."""
+"""Checks that coordinators hold what their logs say, and that what they acknowledge is in the log."""
 
 from collections import deque
 

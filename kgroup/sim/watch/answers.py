@@ -1,4 +1,4 @@
-"""Whether each answer is the one that the group's state asks for, and whether each request has one.
+"""Checks that each answer is the one the group's state calls for, and that each request gets one.
 
 The rules stand here a second time, in words of their own: ClassicGroup and GroupMetadataManager of Kafka 4.3,
 `validateMember`, `validateOffsetCommit`, `classicGroupHeartbeat`, `classicGroupSync`.

@@ -1,4 +1,4 @@
-"""The promises that every run is held to; `result.CHECKERS` says them in words.
+"""The promises every run is checked against; `result.CHECKERS` says them in words.
 
 - one-owner: what members take over at the end of a generation's rounds is disjoint. It counts per generation:
   a member that has not heard yet of a newer one still reads what it had, and no protocol can prevent that.

@@ -1,4 +1,4 @@
-"""The side of a coordinator that its checkers see: requests, answers, events, its log, and its state.
+"""A coordinator as its checkers see it: requests, answers, events, its log, and its state.
 
 A checker belongs to one coordinator on one node, from its loading to its end. Times are the node's own clock.
 """

@@ -1,4 +1,4 @@
-"""Rebalances that a change back to the classic protocol began and that went with their coordinator."""
+"""Rebalances started by a change back to the classic protocol and lost with their coordinator."""
 
 from collections.abc import Collection
 from dataclasses import dataclass

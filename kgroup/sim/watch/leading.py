@@ -1,4 +1,4 @@
-"""What a leader hands out twice because members claim what it has not heard of."""
+"""Partitions a leader assigns twice because members claim some that it has not heard of."""
 
 from collections import Counter
 from typing import Final

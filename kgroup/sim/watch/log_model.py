@@ -1,4 +1,4 @@
-"""What the log of one offsets partition says, folded by rules of its own: the truth for coordinators.
+"""The contents of one offsets partition's log, folded by independent rules: the truth for coordinators.
 
 No rule is shared with the coordinator's way of applying records, so that a fault there shows as a difference.
 Source of the rules: Kafka 4.3's OffsetMetadataManager and GroupMetadataManager, `replay`.

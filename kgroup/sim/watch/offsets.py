@@ -1,4 +1,4 @@
-"""Committed offsets as clients see them: each is a register that many write and read at the same time."""
+"""Committed offsets as clients see them: each is a register with many concurrent writers and readers."""
 
 from collections.abc import Callable, Iterable
 

@@ -1,4 +1,4 @@
-"""What one consumer process does with its partitions, its heartbeats and its commits."""
+"""How one consumer process treats its partitions, its heartbeats and its commits."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass

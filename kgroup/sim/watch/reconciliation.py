@@ -1,4 +1,4 @@
-"""Groups of the consumer protocol: what their coordinators hold beside what their members have.
+"""Consumer-protocol groups: what their coordinators hold against what their members have.
 
 A partition has one owner at a time because its coordinator gives it to nobody until the owner before has said
 that it gave it up, or is out. So two things have to hold: in the coordinator's books no partition stands

@@ -1,4 +1,4 @@
-"""Whether what was read of one value can be explained by some order of the writes (linearizability).
+"""Whether some order of the writes explains all values read (linearizability).
 
 Herlihy and Wing, "Linearizability: a correctness condition for concurrent objects", 1990; the search is that
 of Wing and Gong for a register, over the few operations between two moments without an open one.

@@ -1,4 +1,4 @@
-"""The result of a run: its measures, and every promise that was broken in it."""
+"""The result of a run: its measures, and every promise it broke."""
 
 from dataclasses import dataclass
 from typing import Final

@@ -1,4 +1,4 @@
-"""Whether offsets go when they may and when they must, and not otherwise (KIP-211)."""
+"""Checks that offsets expire when they may and when they must, and not otherwise (KIP-211)."""
 
 from kgroup.errors import DecodeError
 from kgroup.group.coordinator.classic.group import CONSUMER_PROTOCOL

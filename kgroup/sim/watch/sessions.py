@@ -1,4 +1,4 @@
-"""Sessions, deadlines and the time that rebalances take, judged by what the coordinator heard and said."""
+"""Checks of sessions, deadlines and rebalance times, by what the coordinator heard and said."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""Whether the members of a generation hear the same of it, and get what their leader assigned to them."""
+"""Checks that a generation's members hear the same about it, and get what their leader assigned to them."""
 
 from dataclasses import dataclass, field
 

@@ -1,4 +1,4 @@
-"""Measuring a run: who reads what, since when, and what was done twice. Fed with facts, on any design."""
+"""Measures a run: who reads what, since when, and what was done twice. Takes facts from any design."""
 
 from kgroup.group.coordinator.events import GenerationFormed, GroupEvent, RebalanceStarted
 from kgroup.protocol.error_codes import ErrorCode

@@ -1,4 +1,4 @@
-"""The events of a world, in order: the truth that logs, members and coordinators are judged by.
+"""The events of a world, in order: the truth against which logs, members and coordinators are judged.
 
 `at_ms` is epoch ms on the world's own clock, whatever the clocks of nodes and members show. `member` is a
 name of the scenario (`c1`), `member_id` what the coordinator calls one process of it.

@@ -1,4 +1,4 @@
-"""Whether transactions end, and whether what they committed counts as it was decided (KIP-98, KIP-447)."""
+"""Checks that transactions end, and that their commits count as decided (KIP-98, KIP-447)."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass

@@ -1,1 +1,1 @@
-"""The world that runs: its schedule, network, nodes, members and faults. Read `world.py` first."""
+"""The running world: its schedule, network, nodes, members and faults. Read `world.py` first."""

@@ -1,4 +1,4 @@
-"""Records that come in: who produces them is no part of the world, so they lie in the log at once."""
+"""Records that arrive: their producers are not part of the world, so they are in the log at once."""
 
 from contextlib import suppress
 from typing import Final

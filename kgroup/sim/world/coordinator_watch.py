@@ -1,4 +1,4 @@
-"""Stands between coordinators and who asks them, and tells the checkers; reads every batch of their logs."""
+"""Stands between coordinators and their clients and informs the checkers; reads every batch of their logs."""
 
 from collections.abc import Callable
 from functools import partial

@@ -1,4 +1,4 @@
-"""The partitions that groups have to have a reader for, as topics and subscriptions come, grow and go."""
+"""The partitions that groups must have readers for, as topics and subscriptions come, grow and go."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""The disk under the brokers' own logs: it may fail, and the power may go in the middle of an append."""
+"""The disk under the brokers' logs: it may fail, and power may be lost in the middle of an append."""
 
 from collections.abc import Iterable
 from copy import deepcopy

@@ -1,4 +1,4 @@
-"""Faults: those of the scenario and those that chance draws; how they strike, and how they are undone."""
+"""Faults, scripted or random: how they strike, and how they are undone."""
 
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Keeping memory from growing: cleaning the offsets topic, and forgetting what everybody has read."""
+"""Keeps memory bounded: cleans the offsets topic, and forgets what everybody has read."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final

@@ -1,4 +1,4 @@
-"""A member's connections: requests out, answers in, and what ends without an answer."""
+"""A member's connections: requests out, answers in, and calls that end without an answer."""
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial

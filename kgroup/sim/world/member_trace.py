@@ -1,4 +1,4 @@
-"""The doings of a member of the world, as events of the trace."""
+"""A member's actions in the world, as events of the trace."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""Packets between processes: latency, loss, cuts; and connections on top, which behave like TCP's.
+"""Packets between processes: latency, loss, partitions; and on top connections that behave like TCP's.
 
 A message on a connection is never lost or overtaken while the connection lives. A lost packet shows as the
 delay of TCP's retransmission, a cut as silence until the first retransmission after it; the ends notice

@@ -1,4 +1,4 @@
-"""A process of the world, a member's or a node's: its clock, and whether it stands still."""
+"""A process of the world, a member's or a node's: its clock, and whether it is frozen."""
 
 from collections import deque
 

@@ -1,4 +1,4 @@
-"""How far each copy of a partition has come, where followers lag: what a new leader has, and what it knows.
+"""How far each replica of a partition is, where followers lag: what a new leader has and knows.
 
 Source of the rules: KIP-101 (a follower cuts its log to its leader's), KIP-207 (the high watermark of a new
 leader may be behind), KIP-497 (who is in sync is known to the controller, which elects nobody else).

@@ -1,4 +1,4 @@
-"""Topics whose followers lag: who has what when, what may be read, and what goes when the leader does."""
+"""Topics with lagging followers: who has what when, what may be read, and what is lost with the leader."""
 
 from collections.abc import Mapping
 from functools import partial

@@ -1,4 +1,4 @@
-"""The virtual clock: actions in the order of their times, those of the same time as they were planned."""
+"""The virtual clock: actions ordered by time, and by order of planning when times are equal."""
 
 import heapq
 from collections.abc import Callable

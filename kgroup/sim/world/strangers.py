@@ -1,4 +1,4 @@
-"""Clients that are no good consumers: they die, stall, come back changed and send what is stale.
+"""Misbehaving clients: they die, stall, come back changed and send stale requests.
 
 Some speak old versions. They stand next to the nodes: what they send is there at once, and it is lost where
 no coordinator answers. They read no records. A guest of a readers' group commits what its members have

@@ -1,4 +1,4 @@
-"""The values that all parts of a world share: its clock, its network, its chance and those who watch it."""
+"""Values shared by all parts of a world: its clock, its network, its randomness and its observers."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The time that a user takes for the records in hand."""
+"""The time a user takes for the records it was handed."""
 
 from collections.abc import Callable
 from functools import partial

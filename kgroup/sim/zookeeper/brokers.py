@@ -1,4 +1,4 @@
-"""The brokers as old consumers see them: znodes under `/brokers`, leaders to fetch from, logs that grow."""
+"""The brokers as old consumers see them: znodes under `/brokers`, leaders to fetch from, growing logs."""
 
 import json
 from collections.abc import Callable

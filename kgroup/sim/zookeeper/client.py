@@ -1,4 +1,4 @@
-"""A client of ZooKeeper in the world: a connection that keeps order, and a session that silence ends."""
+"""A ZooKeeper client in the world: a connection that keeps order, and a session that silence ends."""
 
 from collections.abc import Callable
 from random import Random

@@ -1,4 +1,4 @@
-"""ZooKeeper as its clients see it: a tree of znodes, sessions with ephemeral znodes, watches that fire once.
+"""ZooKeeper as its clients see it: a tree of znodes, sessions with ephemeral znodes, one-shot watches.
 
 Pure: requests come in one at a time, and what watches have to tell goes out through `notify`. Sessions time
 out when `expire` says so; pings, latency and lost connections are the world's. Source: the ZooKeeper

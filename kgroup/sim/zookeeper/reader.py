@@ -1,4 +1,4 @@
-"""The fetchers of an old consumer and the work behind them: records come in, take their time, are done."""
+"""An old consumer's fetchers and the work behind them: records come in, take their time, are done."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""ZooKeeper at work: one request after the other, so that a herd's requests hold up everybody else's."""
+"""ZooKeeper at work: one request at a time, so that a herd's requests delay everybody else's."""
 
 from collections.abc import Callable
 from functools import partial

@@ -1,4 +1,4 @@
-"""The events of worlds where consumers agree through ZooKeeper, besides those of `trace`."""
+"""Events of worlds where consumers coordinate through ZooKeeper, in addition to those of `trace`."""
 
 from dataclasses import dataclass
 

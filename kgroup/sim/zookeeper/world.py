@@ -1,4 +1,4 @@
-"""A scenario played by consumers of Kafka 0.8, which agree through ZooKeeper instead of a coordinator.
+"""A scenario played by consumers of Kafka 0.8, which coordinate through ZooKeeper.
 
 The same topics, records, members and faults as in `world`, and the same measures. What has no counterpart
 does nothing: there is no coordinator to move, neither disks nor clocks matter to ZooKeeper's sessions, and a

@@ -1,4 +1,4 @@
-"""Records that are no commits, and damage, as tables: a record is its key and value again, as in the log."""
+"""Records that are not commits, and damage, as tables: a record as its key and value, as in the log."""
 
 from collections.abc import Iterable
 from typing import Any, Final

@@ -1,4 +1,4 @@
-"""Rows key by key as named tables; they only go from executor to executor."""
+"""Rows key by key as named tables; they travel only between executors."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""The kinds of values that executors hand on: `pack` makes bytes of one, `unpack` makes it of the bytes.
+"""The kinds of values that executors pass on: `pack` turns one into bytes, `unpack` turns it back.
 
 A kind whose tables change, or what they mean, gets another version; bytes of other versions are refused.
 """

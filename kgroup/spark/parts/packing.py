@@ -1,4 +1,4 @@
-"""Named contents in one piece of bytes, with the kind of the whole, its version and a checksum.
+"""Named contents in one byte string, with the kind of the whole, its version and a checksum.
 
     magic "KGP1" | CRC-32 of what follows, little-endian | an Arrow IPC stream
 

@@ -1,4 +1,4 @@
-"""What the reductions leave, as named tables: the newest records, last commits, reach and rounds."""
+"""The results of reductions as named tables: newest records, last commits, reach and rounds."""
 
 from collections.abc import Iterable, Mapping
 from itertools import chain

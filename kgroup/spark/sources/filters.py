@@ -1,4 +1,4 @@
-"""Conditions on Arrow columns, and filters that Spark pushes down to a data source as such.
+"""Conditions on Arrow columns, and filters that Spark pushes down to a data source.
 
 What is accepted here Spark does not check again, so a condition keeps exactly the rows for which SQL's is
 true: where a value is null, none but a test for null is.

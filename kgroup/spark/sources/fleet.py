@@ -1,4 +1,4 @@
-"""Several clusters in one table: the option `clusters` in place of a path, and a column that says of which.
+"""Several clusters in one table: the option `clusters` in place of a path, and a column with their names.
 
 Each cluster is planned and read as it would be alone. A condition on `cluster` leaves out whole clusters, of
 which nothing is listed then.

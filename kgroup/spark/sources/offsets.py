@@ -1,4 +1,4 @@
-"""`kafka-offsets`: every commit and every tombstone of one in logs of the offsets topic, a row each.
+"""`kafka-offsets`: one row per commit, and per tombstone of one, in logs of the offsets topic.
 
     kgroup.spark.register(spark)
     commits = spark.read.format("kafka-offsets").load("/var/lib/kafka/data")

@@ -1,4 +1,4 @@
-"""Options of data sources, texts all, as values. Errors name the source, the option and what is allowed.
+"""Options of data sources, parsed from text. Errors name the source, the option and the allowed values.
 
 Importing this module does not import PySpark.
 """

@@ -1,4 +1,4 @@
-"""How the transactions ended in which commits were made, for readers of a part of the log.
+"""Outcomes of the transactions behind commits, for readers of only a part of the log.
 
 The marker that ends a transaction comes behind its commits, maybe in a later segment. So what is read ahead
 is the part itself and, as long as a transaction is open, what follows it.

@@ -1,4 +1,4 @@
-"""Which segments a query has to read at all: by its groups, its offsets partitions and its times.
+"""The segments a query must read: by its groups, its offsets partitions and its times.
 
 Kafka keeps a group on the offsets partition that its id's hash gives, if one knows how many there are. Files
 do not say. So unless an option does, the number is concluded from groups that are in the log, and where they

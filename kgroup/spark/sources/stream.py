@@ -1,4 +1,4 @@
-"""`spark.readStream.format("kafka-offsets")`: the rows that a live cluster's offsets topic gets, once each.
+"""`spark.readStream.format("kafka-offsets")`: new rows of a live cluster's offsets topic, once each.
 
 Where it has read to is in Spark's own checkpoint, as `kgroup.spark.positions` has it: the ids of cluster and
 topic, and of each partition the next offset and the leader epoch of the record before it. A micro-batch is a

@@ -1,4 +1,4 @@
-"""The answers of a classic group as data: what a request or a deadline leads to in each state.
+"""A classic group's answers as data: the effect of each request or deadline in each state.
 
 `ANSWERS` drives the code of classic groups, and `docs/coordinator.md` is printed from it; the moves between
 the states are in `states.py`. A group that does not exist counts as Dead, which is how DescribeGroups shows

@@ -1,4 +1,4 @@
-"""The answers of a classic group, worked out from its state alone: Kafka 4.3's `ClassicGroup`."""
+"""A classic group's answers, derived from its state alone: Kafka 4.3's `ClassicGroup`."""
 
 from kgroup.group.coordinator.classic.answer_table import CHECKS, Check, Trigger
 from kgroup.group.coordinator.classic.group import ClassicGroup, Member

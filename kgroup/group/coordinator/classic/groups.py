@@ -1,4 +1,4 @@
-"""Classic groups: members join in rounds and a leader assigns. All that the coordinator sees of the kind.
+"""Classic groups, whose members join in rounds and whose leader assigns: all the coordinator sees of them.
 
 Theory of operation. A *generation* is a set of members with one protocol and one leader. A round of two
 halves makes it, and in both halves the coordinator *parks* requests: it keeps their ids with the member and

@@ -1,4 +1,4 @@
-"""The rounds of a classic group: waiting for joins, forming a generation, handing out assignments.
+"""The rounds of a classic group: waiting for joins, forming a generation, distributing assignments.
 
 Behaves as Kafka 4.3's coordinator (GroupMetadataManager, the classic part): KIP-62, KIP-134.
 """

@@ -1,4 +1,4 @@
-"""The members of a classic group: who is let in and back in, who lives, who leaves.
+"""Members of a classic group: who may join or rejoin, who is alive, who leaves.
 
 Behaves as Kafka 4.3's coordinator (GroupMetadataManager, the classic part): KIP-345, KIP-394, KIP-559,
 KIP-800, KIP-814. Every method that takes a request answers it through the turn, at once or by a later call;

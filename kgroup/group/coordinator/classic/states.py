@@ -1,4 +1,4 @@
-"""The five states of a classic group and the moves between them."""
+"""The five states of a classic group and the transitions between them."""
 
 from enum import StrEnum
 from typing import Final

@@ -1,4 +1,4 @@
-"""The topics that a consumer's subscription names, read as the coordinator reads it: the v0 part only."""
+"""The topics of a consumer's subscription, parsed as the coordinator does: the v0 part only."""
 
 import struct
 from functools import lru_cache

@@ -1,1 +1,1 @@
-"""Groups of the consumer protocol (KIP-848), whose coordinator assigns: read `groups.py` first."""
+"""Groups of the consumer protocol (KIP-848), in which the coordinator assigns: read `groups.py` first."""

@@ -1,4 +1,4 @@
-"""Members of the classic protocol in a consumer group: their joins, syncs, heartbeats and leaves.
+"""Classic-protocol members in a consumer group: their joins, syncs, heartbeats and leaves.
 
 Nobody leads: the coordinator assigns, and a JoinGroup is answered at once, with the member's epoch for a
 generation. Behaves as GroupMetadataManager of Kafka 4.3.1 (KIP-848, online upgrade).

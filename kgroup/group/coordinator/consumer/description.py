@@ -1,4 +1,4 @@
-"""A consumer group for ConsumerGroupDescribe."""
+"""Describes a consumer group for ConsumerGroupDescribe."""
 
 from collections.abc import Iterable, Mapping
 from uuid import UUID

@@ -1,4 +1,4 @@
-"""The records of a consumer group, with the fields that Kafka 4.3 gives them."""
+"""The records of a consumer group, with the fields Kafka 4.3 gives them."""
 
 from collections.abc import Mapping
 from uuid import UUID

@@ -1,4 +1,4 @@
-"""Groups of the consumer protocol (KIP-848). All that the coordinator sees of the kind.
+"""Groups of the consumer protocol (KIP-848): the coordinator's whole view of them.
 
 Theory of operation. Three epochs follow one another. The *group epoch* goes up when the group changes: a
 member comes, goes or subscribes to other topics, or a topic gets more partitions. The *target assignment*

@@ -1,4 +1,4 @@
-"""The hash of a group's topics, from which the coordinator notices that one of them has changed.
+"""The hash of a group's topics, by which the coordinator notices a change in any of them.
 
 Kafka 4.1 and later (KIP-1101): `Utils.computeTopicHash` and `computeGroupHash`, streamed XXH3 with 64 bits.
 Held against hashes in the logs of a broker of 4.3.1.

@@ -1,4 +1,4 @@
-"""Groups that change their protocol with their members in them (KIP-848, online upgrade and downgrade).
+"""Groups that change protocol while they have members (KIP-848, online upgrade and downgrade).
 
 Up, when the first member of the consumer protocol joins a classic group of consumers; down, when the last one
 of them goes. Behaves as GroupMetadataManager of Kafka 4.3.1.

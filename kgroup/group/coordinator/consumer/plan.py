@@ -1,4 +1,4 @@
-"""What a request would change: worked out on the group as it is, and logged as a whole at the end.
+"""The changes a request would make: computed on the group as it is, and logged as a whole at the end.
 
 As in Kafka, no rule sees the effect of its own records: whatever is refused half way has changed nothing.
 """

@@ -1,4 +1,4 @@
-"""The next step of one member towards its target: what it gives up, then what it gets.
+"""One member's next step towards its target: first what it gives up, then what it gets.
 
 A partition is given to a member only when nobody has it any more: first its owner hears that it has to go,
 gives it up and says so; from then on it is free. Behaves as CurrentAssignmentBuilder of Kafka 4.3.1.

@@ -1,4 +1,4 @@
-"""What the records of a consumer group do to it, live and when loading: Kafka's `replay` methods."""
+"""The effect of a consumer group's records on it, live and when loading: Kafka's `replay` methods."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""Why a member's request is refused."""
+"""Reasons for refusing a member's request."""
 
 from kgroup.protocol.error_codes import ErrorCode
 

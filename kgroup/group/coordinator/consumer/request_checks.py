@@ -1,4 +1,4 @@
-"""What Kafka refuses of a ConsumerGroupHeartbeat before it looks for the group's coordinator."""
+"""Checks of a ConsumerGroupHeartbeat that Kafka makes before it looks for the group's coordinator."""
 
 from kgroup.group.coordinator.consumer.member import AWAY, JOINING, LEAVING
 from kgroup.group.coordinator.settings import GroupSettings

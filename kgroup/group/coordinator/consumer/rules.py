@@ -1,4 +1,4 @@
-"""Members of a consumer group: they join, change what they want, take up what they are given, and go.
+"""Members of a consumer group: they join, change their subscription, take their assignment, and leave.
 
 Each heartbeat goes three steps: the member's record and the group's epoch, the targets if the epoch has gone
 up, and the member's own way to its target. Behaves as GroupMetadataManager of Kafka 4.3.1 (KIP-848).

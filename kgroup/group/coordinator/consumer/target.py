@@ -1,4 +1,4 @@
-"""The next target of every member, by the assignor that most of them ask for."""
+"""Computes every member's next target with the assignor that most of them ask for."""
 
 from collections.abc import Mapping
 from uuid import UUID

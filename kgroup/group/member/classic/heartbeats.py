@@ -1,4 +1,4 @@
-"""A member's heartbeats in a generation: when the next one is due, and since when there was no answer."""
+"""A member's heartbeats in a generation: when the next is due, and how long there has been no answer."""
 
 from kgroup.group.member.identity import Identity
 from kgroup.group.member.outbox import Outbox

@@ -1,4 +1,4 @@
-"""The reasons for a join as Kafka's consumer gives them to the coordinator (KIP-800), which logs them.
+"""The reasons Kafka's consumer gives the coordinator for a join (KIP-800), for its log.
 
 Source: AbstractCoordinator of Kafka 4.3.1. An exception there has the simple name of its Java class.
 """

@@ -1,4 +1,4 @@
-"""The subscription that a member sends, and the assignment that the leader makes of everyone's."""
+"""The subscription a member sends, and the assignment a leader makes from everyone's."""
 
 from collections.abc import Iterable, Sequence
 

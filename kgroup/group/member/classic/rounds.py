@@ -1,4 +1,4 @@
-"""A member's rounds: join, lead or follow, sync, own; heartbeats in between; the end."""
+"""A member's rounds: join, lead or follow, sync, own; heartbeats in between; leaving at the end."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""The heartbeats of a member of the consumer protocol: what each one says, and when the next one is due."""
+"""Heartbeats of a consumer-protocol member: the content of each, and when the next is due."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

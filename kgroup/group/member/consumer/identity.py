@@ -1,4 +1,4 @@
-"""The identity of a member of the consumer protocol: its state, its epoch, the id that it made itself."""
+"""The identity of a consumer-protocol member: its state, its epoch, and the id it generated."""
 
 from dataclasses import dataclass
 from enum import StrEnum
