@@ -5,7 +5,9 @@ after that it is one look-up of a number for a whole block of rows. Only chosen 
 """
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
 from itertools import groupby
+from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +24,7 @@ from kgroup.protocol.records.entries import (
 )
 from kgroup.protocol.records.keys import OffsetCommitKey, group_of
 from kgroup.protocol.records.values import OffsetCommitValue
+from kgroup.protocol.topic_id import TopicId
 from kgroup.scan.kernels.keys import (
     COMMIT_TAG,
     GROUP,
@@ -51,12 +54,14 @@ from kgroup.scan.kernels.rows import (
     TEXT_POSITION,
     TEXT_SIZE,
     TOMBSTONE,
+    TOPIC_ID_POSITION,
     VALUE_VERSION,
 )
 from kgroup.scan.reading.reader import RowBlock, RowReader, Slice
 from kgroup.scan.reductions.newest import logged_entry, value_bytes
 
 _LENGTH_BYTES = 2
+_TOPIC_ID_BYTES = 16
 
 
 def select(
@@ -214,6 +219,16 @@ def _group_in(key: bytes) -> str | None:
     return name.decode("utf-8", "replace") if size >= 0 and len(name) == size else None
 
 
+def _topic_id(block: RowBlock, position: int) -> TopicId:
+    return None if position < 0 else _uuid(block.buffer[position : position + _TOPIC_ID_BYTES].tobytes())
+
+
+@lru_cache
+def _uuid(raw: bytes) -> UUID:
+    """The same object for all commits of a topic."""
+    return UUID(bytes=raw)
+
+
 def _commit(block: RowBlock, cells: list[int], key: OffsetCommitKey) -> OffsetsEntry:
     position, size = cells[TEXT_POSITION], cells[TEXT_SIZE]
     return OffsetsEntry(
@@ -225,6 +240,7 @@ def _commit(block: RowBlock, cells: list[int], key: OffsetCommitKey) -> OffsetsE
             metadata=block.buffer[position : position + size].tobytes().decode() if size else "",
             commit_timestamp=cells[COMMIT_TIMESTAMP],
             expire_timestamp=cells[EXPIRE_TIMESTAMP],
+            topic_id=_topic_id(block, cells[TOPIC_ID_POSITION]),
         ),
         value_version=cells[VALUE_VERSION],
     )

@@ -2,7 +2,6 @@
 
 import itertools
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,7 +11,6 @@ from kgroup.log.files.sources import open_sources
 from kgroup.log.format.batch import Damage
 from kgroup.protocol.records.entries import LoggedEntry, OffsetGap, OffsetsEntry, TransactionMarker
 from kgroup.protocol.records.keys import OffsetCommitKey, group_of
-from kgroup.protocol.records.values import OffsetCommitValue
 from kgroup.scan.reductions.scan import split
 from kgroup.scan.reductions.select import select
 
@@ -44,9 +42,6 @@ def plain(folder: Path, wanted: set[str] | None) -> Iterator[LoggedEntry]:
 
 def essence(logged: LoggedEntry) -> tuple[object, ...]:
     assert isinstance(logged.entry, OffsetsEntry)
-    value = logged.entry.value
-    if isinstance(value, OffsetCommitValue):
-        value = replace(value, topic_id=None)
     return (
         logged.partition,
         logged.offset,
@@ -54,7 +49,7 @@ def essence(logged: LoggedEntry) -> tuple[object, ...]:
         logged.leader_epoch,
         logged.producer_id,
         logged.entry.key,
-        value,
+        logged.entry.value,
     )
 
 
