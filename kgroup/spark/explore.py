@@ -41,6 +41,7 @@ _OF_PARTITION: Final = (PARTITION_METADATA, LEADER_EPOCHS)
 _INDEXES: Final = (".index", ".timeindex")
 _SIDE_BY_SIDE: Final = 16
 _INDEX_READ_BYTES: Final = 64 * 1024
+_GOOGLE: Final = "gcs"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,10 +97,9 @@ class _Folder:
     def found(self) -> Found:
         try:
             children = self._children("")
-        except (
-            FileNotFoundError,
-            NotADirectoryError,
-        ):  # each storage has its own way to say that it is a file
+        except OSError as error:
+            if not _says_no_folder(error):
+                raise
             info = self._system.get_file_info(self._root)
             if info.is_file:
                 return Found(sizes={self._name: info.size}, contents={}, is_file=True)
@@ -139,7 +139,10 @@ class _Folder:
     def _children(self, below: str) -> "list[FileInfo]":
         from pyarrow.fs import FileSelector
 
-        children: list[FileInfo] = self._system.get_file_info(FileSelector(self._path(below)))
+        path = self._path(below)
+        if self._system.type_name == _GOOGLE:
+            return list(_direct(path, self._system.get_file_info(FileSelector(path, recursive=True))))
+        children: list[FileInfo] = self._system.get_file_info(FileSelector(path))
         return children
 
     def content(self, below: str) -> str | None:
@@ -151,6 +154,30 @@ class _Folder:
 
     def _path(self, below: str) -> str:
         return f"{self._root}/{below}" if below else self._root
+
+
+def _says_no_folder(error: OSError) -> bool:
+    """Whether it may be a file, or nothing: each storage has its own way to say that."""
+    return isinstance(error, FileNotFoundError | NotADirectoryError) or "No such file" in str(error)
+
+
+def _direct(folder: str, below: "Iterable[FileInfo]") -> "Iterator[FileInfo]":
+    """The children of a folder, of all that is below it, however deep.
+
+    Google's storage has no folders but in the names of its objects. Of one level pyarrow lists only folders
+    for which somebody has made an object (`name/`), as a copy of a broker's disk does not.
+    """
+    from pyarrow.fs import FileInfo, FileType
+
+    folders = set()
+    for info in below:
+        name, _, rest = info.path.removeprefix(f"{folder}/").partition("/")
+        if rest or not info.is_file:
+            folders.add(name)
+        else:
+            yield info
+    for name in sorted(folders):
+        yield FileInfo(f"{folder}/{name}", FileType.Directory)
 
 
 def _is_log_dir(files: Iterable[str], folders: Iterable[str]) -> bool:

@@ -109,7 +109,8 @@ def raised_as_source_error(uri: str) -> Iterator[None]:
     except (OSError, pa.ArrowException, NotImplementedError, ValueError, RuntimeError) as error:
         # hdfs-native quotes a stack of Java's, its line ends written out.
         why = next(iter(str(error).partition("\\n")[0].splitlines()), type(error).__name__)
-        why = re.split(r"; Details| \(Request ID", why)[0]
+        why = why.removeprefix("google::cloud::Status(")
+        why = re.split(r"; Details| \(Request ID| error_info=\{", why)[0]
         is_said = isinstance(error, FileNotFoundError | ValueError) or "NO_SUCH_BUCKET" in why
         hint = None if is_said else _HINTS.get(_scheme(uri))
         advice = f"; {hint}" if hint else ""

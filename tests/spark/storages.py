@@ -1,4 +1,4 @@
-"""Storages on loopback with logs on them: an S3 server, and what of a capture a report by URI reads."""
+"""Storages on loopback with logs on them, S3 and Google's, and what of a capture a report by URI reads."""
 
 import shutil
 import subprocess
@@ -45,6 +45,30 @@ def s3_server(folder: Path) -> Iterator[LoggedStorage]:
             "fs.s3a.secret.key": "of-loopback",
         }
         yield LoggedStorage(f"s3a://{BUCKET}", settings)
+    finally:
+        process.terminate()
+        process.wait(PATIENCE_S)
+
+
+@contextmanager
+def google_server(folder: Path) -> Iterator[LoggedStorage]:
+    """Yield an empty bucket of a server that asks nobody who he is; `folder` gets its log."""
+    port = free_port()
+    log = folder / "google.log"
+    with log.open("wb") as stream:
+        process = subprocess.Popen(
+            [
+                *(sys.executable, "-u", "-m", "gcp_storage_emulator", "start", "--in-memory"),
+                *("--host", LOOPBACK, "--port", str(port), "--default-bucket", BUCKET),
+            ],
+            cwd=folder,
+            stdout=stream,
+            stderr=stream,
+        )
+    try:
+        wait_for(log, "All services started", 1)
+        settings = {"fs.gs.storage.root.url": f"http://{LOOPBACK}:{port}/"}
+        yield LoggedStorage(f"gs://anonymous@{BUCKET}", settings)
     finally:
         process.terminate()
         process.wait(PATIENCE_S)
