@@ -26,10 +26,10 @@ def remote(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield address
 
 
-def report(*arguments: str) -> tuple[int, str, str]:
+def report(*arguments: str, module: str = "kgroup") -> tuple[int, str, str]:
     """The exit status and what is written; of a process for each, as that of the tests has another Spark."""
     answer = subprocess.run(
-        [sys.executable, "-m", "kgroup", "lag-report", str(CAPTURE), *arguments, "-o", "jsonl", "-q"],
+        [sys.executable, "-m", module, "lag-report", str(CAPTURE), *arguments, "-o", "jsonl", "-q"],
         env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])},
         capture_output=True,
         text=True,
@@ -52,6 +52,15 @@ def test_the_history_is_the_same(remote: str) -> None:
     local = report("--windows", "20s")
     assert local[1].count("\n") > 500
     assert report("--windows", "20s", "--spark", "--remote", remote, "--ship") == local
+
+
+def test_findings_of_rows_that_executors_make_are_the_same(remote: str) -> None:
+    """As of a large log; with them go their statuses."""
+    options = ("--stuck", "--now", "2026-11-20T12:42:11Z")
+    local = report(*options)
+    assert local[1].count("\n") > 5
+    spark = ("--spark", "--remote", remote, "--ship")
+    assert report(*options, *spark, module="tests.spark.made_there") == local
 
 
 def test_a_server_without_kgroup_is_told_apart_in_one_line(remote: str) -> None:

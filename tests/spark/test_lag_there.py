@@ -1,7 +1,7 @@
 """`lag-report --spark` writes what it writes without Spark, where executors make the rows."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,10 +9,10 @@ import pytest
 
 from benchmarks.make_log import Options, make_log
 from kgroup.api.lag import there
-from kgroup.api.lag.there import GroupRanges
 from kgroup.cli.shell.app import main
 from kgroup.spark import room, tables, tasks
 from tests.compat.captures import FIXTURES
+from tests.spark.made_there import made_there
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -35,22 +35,12 @@ def generated(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def ranges(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+def ranges(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
     """Rows are made there of a small log, too, in tasks of little; says in how many ranges of groups."""
-    monkeypatch.setattr(there, "WORTH_BYTES", 0)
-    monkeypatch.setattr(there, "_ROWS_OF_TASK", 20)
     monkeypatch.setattr(tasks, "TASK_BYTES_MIN", 40_000)
     monkeypatch.setattr(tasks, "TASK_BYTES_MAX", 40_000)
-    counts: list[int] = []
-    planned = GroupRanges.of
-
-    def noted(sample: Sequence[tuple[str, int]]) -> GroupRanges:
-        group_ranges = planned(sample)
-        counts.append(len(group_ranges))
-        return group_ranges
-
-    monkeypatch.setattr(GroupRanges, "of", noted)
-    return counts
+    with made_there() as counts:
+        yield counts
 
 
 def report(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> tuple[str, str]:

@@ -12,7 +12,7 @@ import pyspark
 import pytest
 
 from tests.spark.hadoop import Hadoop, hadoop_cluster
-from tests.spark.on_storage import VIEWS, report
+from tests.spark.on_storage import VIEWS, report, reports
 from tests.spark.standalone import standalone_cluster
 from tests.spark.storages import LoggedStorage, copy_what_counts, put, s3_server
 
@@ -93,8 +93,7 @@ def test_on_s3_by_the_settings_of_sparks_s3a(
     for key, value in s3.settings.items():
         configuration.set(key, value)
     for name in CAPTURES:
-        for view in VIEWS:
-            report(f"{s3.uri}/{name}", view, tmp_path / f"{name}-{view}.jsonl", "--spark")
+        reports(f"{s3.uri}/{name}", tmp_path)
     assert rows_in(tmp_path) == local
 
 
@@ -112,8 +111,7 @@ def test_on_s3_by_what_stands_behind_the_uri(
 @pytest.mark.usefixtures("shared_session")
 def test_on_hdfs(hdfs: LoggedStorage, local: dict[str, str], tmp_path: Path) -> None:
     for name in CAPTURES:
-        for view in VIEWS:
-            report(f"{hdfs.uri}/{name}", view, tmp_path / f"{name}-{view}.jsonl", "--spark")
+        reports(f"{hdfs.uri}/{name}", tmp_path)
     assert rows_in(tmp_path) == local
 
 
