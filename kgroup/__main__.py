@@ -17,6 +17,8 @@ def main() -> None:
         run()
     except KeyboardInterrupt:  # while modules were still loaded; later `app` sees to it
         sys.exit(130)
+    finally:
+        gc.freeze()  # the memory goes back as a whole: taking modules apart at exit costs up to a tenth of it
 
 
 if __name__ == "__main__":

@@ -151,11 +151,13 @@ def aligned_lines(
     columns: Sequence[TableColumn], rows: Sequence[Sequence[str]], widths: Sequence[int]
 ) -> Iterator[str]:
     """The lines of rows whose columns are so wide; longer cells wrap."""
-    from tabulate import tabulate
+    import tabulate
 
     # tabulate fits columns to what it is given: a first row of full cells holds them at their widths.
     full = ["x" * width for width in widths]
-    text = tabulate(
+    # Most tables need no wcwidth, which takes as long to import as half of tabulate.
+    tabulate.WIDE_CHARS_MODE = not all(cell.isascii() for row in rows for cell in row)
+    text = tabulate.tabulate(
         [full, *([_wrapped(cell, width) for cell, width in zip(row, widths, strict=True)] for row in rows)],
         tablefmt="plain",
         disable_numparse=True,
