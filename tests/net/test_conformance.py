@@ -44,7 +44,7 @@ def differing(play: Callable[[list[str]], object], compare: Callable[[], list[st
 
 
 @pytest.mark.parametrize("kept", [pytest.param(False, id="in-memory"), pytest.param(True, id="data-dir")])
-@pytest.mark.parametrize(("profile", "scenarios"), [("default", 325), ("delay", 3), ("consumer", 43)])
+@pytest.mark.parametrize(("profile", "scenarios"), [("default", 453), ("delay", 3), ("consumer", 50)])
 def test_every_scenario_is_answered_as_kafka_4_3_1_does(
     profile: str, scenarios: int, kept: bool, tmp_path: Path
 ) -> None:
@@ -56,7 +56,7 @@ def test_every_scenario_is_answered_as_kafka_4_3_1_does(
         def play(alone: list[str]) -> None:
             where = ("--bootstrap", kafka.bootstrap, "--scenarios", CONFORMANCE / "scenarios")
             which = [word for name in alone for word in ("--only", name)]
-            jobs = 1 if alone else 16
+            jobs = 1 if alone else 32
             # Of several lines about a scenario in the result the last one counts.
             to = ("--out", result, "--append", "--quiet")
             played = conformance("run", "--profile", profile, "--jobs", jobs, *which, *where, *to)

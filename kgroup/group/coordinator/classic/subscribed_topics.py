@@ -12,10 +12,11 @@ _FIELD = "ConsumerProtocolSubscription"
 
 @lru_cache(maxsize=_KEPT)
 def subscribed_topics(metadata: bytes) -> frozenset[str] | None:
-    """The topics in a subscription; None when it is too short to carry even a version.
+    """The topics in a subscription; None when it ends before a number that it has to have.
 
     Like Kafka's coordinator, reads topics and user data, which lead every version, and ignores the
-    rest. Raises DecodeError where Kafka would fail in the middle of a rebalance.
+    rest. Raises DecodeError where Kafka fails in the middle of a rebalance: at an array, a string or user
+    data longer than what is left, and at a null that cannot be. (Asked of a broker of 4.3.1.)
     """
     if len(metadata) < 2:
         return None
@@ -27,21 +28,19 @@ def subscribed_topics(metadata: bytes) -> frozenset[str] | None:
     try:
         (count,) = struct.unpack_from(">i", metadata, position)
         position += 4
-        if count < 0:
+        if not 0 <= count <= len(metadata) - position:
             raise DecodeError(f"{_FIELD}.topics", at=2, why=f"an array of {count}")
         for _ in range(count):
             (length,) = struct.unpack_from(">h", metadata, position)
             start, position = position + 2, position + 2 + length
             if length < 0 or position > len(metadata):
                 raise DecodeError(f"{_FIELD}.topics", at=start - 2, why=f"a string of {length} bytes")
-            topics.append(str(metadata[start:position], "utf-8"))
+            topics.append(str(metadata[start:position], "utf-8", "replace"))
         (length,) = struct.unpack_from(">i", metadata, position)
-        if length < -1 or position + 4 + max(length, 0) > len(metadata):
+        if length > len(metadata) - position - 4:
             raise DecodeError(f"{_FIELD}.userData", at=position, why=f"{length} bytes")
     except struct.error:
-        raise DecodeError(_FIELD, at=position, why="the bytes end early") from None
-    except UnicodeDecodeError:
-        raise DecodeError(f"{_FIELD}.topics", at=position, why="not UTF-8") from None
+        return None
     return frozenset(topics)
 
 

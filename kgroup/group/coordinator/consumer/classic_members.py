@@ -121,8 +121,8 @@ class ClassicMembers:
     ) -> tuple[ConsumerMember, OwnedPartitions]:
         try:
             subscription = decode_subscription(body.protocols[0][1])
-        except DecodeError as error:
-            raise Refused(E.INCONSISTENT_GROUP_PROTOCOL, str(error)) from error
+        except DecodeError as error:  # as Kafka has it; in a classic group nobody reads it
+            raise Refused(E.UNKNOWN_SERVER_ERROR, str(error)) from error
         updated = replace(
             member,
             instance_id=member.instance_id if body.group_instance_id is None else body.group_instance_id,

@@ -12,6 +12,8 @@ from uuid import UUID
 from kgroup.assignors.java_order import (
     DEFAULT_TABLE,
     computed_order,
+    computed_order_in,
+    spread_all,
     string_hash,
     table_for,
     timeline_order,
@@ -131,18 +133,24 @@ class ConsumerGroup:
         names = timeline_order(counts, string_hash)
         return max(names, key=counts.__getitem__) if names else default
 
-    def next_assignor(self, members: Iterable[ConsumerMember], default: str) -> str:
-        """The one that most of `members` ask for, who will be the group's.
+    def next_assignor(self, old: ConsumerMember | None, new: ConsumerMember, default: str) -> str:
+        """The one that most members ask for once `new` stands for `old`, which is None if it is one more.
 
         Of those with as many it is the first in the HashMap that Kafka counts them in, which need not be the
-        one described: that comes from another map.
+        one described: that comes from another map. `new HashMap(map)` keeps the order of those in one place;
+        then the old member's vote is taken out and the new one's counted, be it the same, and a name that
+        nobody else has asked for comes to the front of its place.
         """
-        counts = _asked(members)
-        present = timeline_order(_asked(self.members.values()), string_hash)
-        new = [name for name in counts if name not in present]
-        # `new HashMap(map)`, then `compute`.
-        table = table_for(int(len(present) / 0.75 + 1)) if present else DEFAULT_TABLE
-        names = [name for name in computed_order([*present, *new], string_hash, table) if name in counts]
+        counts = _asked(self.members.values())
+        order = timeline_order(counts, string_hash)
+        table = table_for(int(len(order) / 0.75 + 1)) if order else DEFAULT_TABLE
+        if old is not None and old.assignor is not None:
+            counts[old.assignor] -= 1
+            order = [name for name in order if counts[name]]
+        if new.assignor is not None:
+            counts[new.assignor] += 1
+            order = [new.assignor, *order] if new.assignor not in order else order
+        names = computed_order_in(order[::-1], spread_all(map(string_hash, order[::-1])), table)
         return max(names, key=counts.__getitem__) if names else default
 
     def is_homogeneous(self, members: Mapping[str, ConsumerMember]) -> bool:

@@ -76,6 +76,7 @@ from kgroup.protocol.requests.coordinator import (
     DescribedGroup,
     Heartbeat,
     JoinGroup,
+    JoinGroupResponse,
     LeaveGroup,
     ListedGroup,
     OffsetCommit,
@@ -224,14 +225,20 @@ class ConsumerGroups:
     # ---- requests of classic members ----------------------------------------------------------
 
     def join(self, request: Request, body: JoinGroup) -> None:
-        """Let a classic member in, or back in: it is answered at once."""
+        """Let a classic member in, or back in: it is answered at once.
+
+        An Empty group is one that only turns classic, for a member without an id: it knows nobody by an id.
+        """
         group = self._groups[body.group_id]
+        if not group.members:
+            self._turn.reply(request.id, refusal(body, E.UNKNOWN_MEMBER_ID))
+            return
         plan = Plan()
         self._rules.may_describe = None
         try:
             answer = self._classic_members.join(group, request, body, plan)
-        except Refused as refused:
-            self._turn.reply(request.id, refusal(body, refused.error))
+        except Refused as refused:  # says no member id, other than a classic group's
+            self._turn.reply(request.id, JoinGroupResponse(error_code=refused.error))
             return
         self._carry_out(group, plan)
         self._turn.reply(request.id, answer)
@@ -345,10 +352,13 @@ class ConsumerGroups:
         return E.NONE
 
     def check_fetch(self, group_id: str, member_id: str | None, member_epoch: int) -> ErrorCode:
-        """Why the sender may not read offsets; whoever names no member may."""
-        if member_id is None and member_epoch < 0:
-            return E.NONE
-        member = self._groups[group_id].members.get(member_id or "")
+        """Why the sender may not read offsets; whoever names no member may.
+
+        An epoch of no member at all is a failure of Kafka's own, which it answers as such.
+        """
+        if member_id is None:
+            return E.NONE if member_epoch < 0 else E.UNKNOWN_SERVER_ERROR
+        member = self._groups[group_id].members.get(member_id)
         if member is None:
             return E.UNKNOWN_MEMBER_ID
         if member_epoch == member.member_epoch:

@@ -282,7 +282,8 @@ class ConsumerRules:
         previous = group.static_members.get(updated.instance_id) if updated.instance_id is not None else None
         if previous is not None and previous != updated.member_id:
             present[updated.member_id] = group.target(previous)
-        name = group.next_assignor(members.values(), self.settings.consumer_assignors[0])
+        old = group.members.get(updated.member_id) or group.static_member(updated.instance_id)
+        name = group.next_assignor(old, updated, self.settings.consumer_assignors[0])
         homogeneous = group.is_homogeneous(wish.looked_at)
         targets = next_targets(group, members, present, SERVER_ASSIGNORS[name], homogeneous, self.image)
         for member_id in _in_map_order(targets):
