@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from copy import copy
 from typing import TYPE_CHECKING, Any
 
 from kgroup.protocol.records.values import GroupMetadataValue, MemberMetadata
@@ -94,6 +95,13 @@ class Group:
         self.rebalance()
         member.rejoined = True
 
+    def leave_behind(self, member: Member) -> None:
+        """A new process of a dynamic member is another one to the coordinator; it waits for the old one."""
+        if member in self.members and member.instance is None:
+            dead = copy(member)
+            dead.is_up = False
+            self.members[self.members.index(member)] = dead
+
     def _replace_static(self, member: Member) -> bool:
         """A known instance id gets a new member id, without a rebalance (KIP-345, KIP-814)."""
         before = next((m for m in self.members if member.instance and m.instance == member.instance), None)
@@ -175,6 +183,7 @@ class Group:
                 moves = moves or len(kept) < len(share)
                 share = kept
             member.assigned(share)
+            member.heard_ms = self.world.now_ms  # the answer to its join begins its session anew
             if member.instance is not None:
                 self.shares[member.instance] = list(share)
         self._log()

@@ -20,6 +20,7 @@ from tests.incidents.verdicts import (
     is_proven,
     judge,
 )
+from tests.incidents.world import World
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,7 +161,11 @@ def _is_healthy(one: dict[str, Any]) -> bool:
 
 def judge_life(life: str, folder: Path, name: str) -> list[Verdict]:
     """Play a life into an empty folder, and judge what kgroup says of it."""
-    world = play(life)
+    return judge_world(play(life), folder, name)
+
+
+def judge_world(world: World, folder: Path, name: str) -> list[Verdict]:
+    """Write what a world left into an empty folder, and judge what kgroup says of it."""
     world.write(folder)
     story = json.loads((folder / "story.json").read_text(encoding="utf-8"))
     look = Look(folder, story["stoppedMs"], world.kafka)

@@ -78,6 +78,7 @@ class Member:
     def join(self) -> None:
         """As a member that the coordinator does not know, with a new id."""
         world = self.world
+        self.group.leave_behind(self)
         stem = f"consumer-{self.group.name}-1" if self.library == "java" else self.client_id
         self.member_id = f"{self.instance or stem}-{world.new_id()}"
         self.heard_ms = self.polled_ms = world.now_ms
@@ -193,9 +194,12 @@ class Member:
     def _process(self, seconds: float) -> None:
         self.owing = min(self.owing + self.speed * seconds, max(self.speed, 1.0))
         ready = [p for p in self.owned if not self.is_deaf and p not in self.deaf]
+        is_short = self.owing < len(ready)
         for left in range(len(ready), 0, -1):
-            # A poll takes of all partitions in turn; what one does not need is for the others.
-            partition = min(ready, key=lambda p: (self.world.log(p).end - self.positions[p], p))
+            # A poll takes of all partitions in turn; what one does not need is for the others. Who has not
+            # the time for all of them takes where most waits, so that none of them starves.
+            waiting = {p: self.world.log(p).end - self.positions[p] for p in ready}
+            partition = min(ready, key=lambda p: (-waiting[p] if is_short else waiting[p], p))
             ready.remove(partition)
             self._process_partition(partition, int(self.owing / left) or int(self.owing))
             if self.is_stuck or not self.is_up:

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from kgroup.errors import SourceError
@@ -13,7 +14,7 @@ from kgroup.log.topics.topic_logs import DataLogs
 from kgroup.scan.kernels.gather import numbers, values_of
 from kgroup.scan.reading.order import begins_of, ordered_by
 from kgroup.scan.reductions.last_commits import LastCommits
-from kgroup.scan.reductions.leaps import UNKNOWN
+from kgroup.scan.reductions.leaps import UNKNOWN, longest_steps
 
 _NO_START = -1
 
@@ -24,11 +25,11 @@ class Leaps:
     def __init__(self, last: LastCommits, ends: LogEnds, data_logs: DataLogs) -> None:
         self._data_logs = data_logs
         self._changes = last.membership_changes
-        table = last.leaps
+        table = longest_steps(last.leaps)
         self._of_groups: dict[str, dict[tuple[str, int], list[dict[str, int]]]] = {}
         if not table.num_rows:
             return
-        starts = _starts(last, ends)
+        starts = _starts(table, ends)
         known = values_of(table["from_log_offset"]) != UNKNOWN
         crossing = known & (values_of(table["from_offset"]) < starts) & (starts <= values_of(table["offset"]))
         if not crossing.any():
@@ -83,9 +84,8 @@ class Leaps:
         return start is not None and base is not None and base < start
 
 
-def _starts(last: LastCommits, ends: LogEnds) -> NDArray[np.int64]:
+def _starts(table: pa.Table, ends: LogEnds) -> NDArray[np.int64]:
     """Where the log of each step's partition begins, `_NO_START` if nobody knows."""
-    table = last.leaps
     topics, partitions = values_of(table["topic"]), values_of(table["partition"])
     order = ordered_by(topics, partitions)
     firsts = order[begins_of([topics[order], partitions[order]])]

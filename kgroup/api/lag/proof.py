@@ -10,6 +10,7 @@ import numpy as np
 from kgroup.api.lag.inputs import LagInputs
 from kgroup.api.lag.leaps import Leaps
 from kgroup.api.lag.own_logs import OwnLogs
+from kgroup.api.lag.stands import Stands
 from kgroup.api.lag.transactions import TransactionsInLogs, TransactionSource, with_records, with_transactions
 from kgroup.api.lag.windows import Windows
 from kgroup.history.groups.model import Group, simple_group
@@ -101,9 +102,11 @@ class ProofReader:
         now_ms: int,
         transactions: TransactionSource | None = None,
         leaps: Leaps | None = None,
+        stands: Stands | None = None,
     ) -> None:
         self._windows = windows
         self._leaps = leaps
+        self._stands = stands
         self._transactions = transactions or TransactionsInLogs(data_logs)
         self.reaches = Reaches(history) if history is not None else None
         self._now_ms = now_ms
@@ -174,7 +177,13 @@ class ProofReader:
             )
             for (group, rows), step in zip(groups, steps, strict=True)
         ]
-        return of_groups if self._leaps is None else list(map(self._leaps.put_to, of_groups))
+        return list(map(self._with_steps, of_groups))
+
+    def _with_steps(self, facts: GroupFacts) -> GroupFacts:
+        """By steps of commits that lie further back than the last ones."""
+        if self._stands is not None:
+            facts = self._stands.put_to(facts)
+        return facts if self._leaps is None else self._leaps.put_to(facts)
 
     def _seen(self, columns: PartitionColumns, steps: Sequence[int]) -> SeenNumbers | None:
         """By other groups' commits, and by the partition's own log, if it is here."""
@@ -199,7 +208,7 @@ class ProofReader:
             now_ms=self._now_ms,
             usual_step=step,
         )
-        return facts if self._leaps is None else self._leaps.put_to(facts)
+        return self._with_steps(facts)
 
     def _partition(self, row: LagRow, window: CommitWindow, step: int) -> PartitionFacts:
         seen: tuple[LogEnd, ...] = ()

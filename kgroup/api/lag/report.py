@@ -138,6 +138,7 @@ def report_from(
     proofs = facts = None
     if options.judges and windows is not None:
         from kgroup.api.lag.proof import ProofReader
+        from kgroup.api.lag.stands import Stands
 
         leaps = None
         if options.findings and scanned.last is not None:
@@ -145,7 +146,8 @@ def report_from(
 
             leaps = Leaps(scanned.last, inputs.ends, data_logs)
         transactions = _transactions(logs, data_logs)
-        proofs = ProofReader(windows, scanned.history, data_logs, as_of.now_ms, transactions, leaps)
+        stands = Stands(scanned.last) if scanned.last is not None and scanned.history is not None else None
+        proofs = ProofReader(windows, scanned.history, data_logs, as_of.now_ms, transactions, leaps, stands)
     if options.findings and scanned.history is not None:
         from kgroup.api.lag.assigned import AssignedReader
         from kgroup.api.lag.facts import GroupFactReader

@@ -20,7 +20,7 @@ from kgroup.protocol.topic_partition import TopicPartition
 from kgroup.scan.kernels.gather import numbers, values_of
 from kgroup.scan.reading.order import begins_of, ranks
 from kgroup.scan.reductions.last_commits import LastCommits
-from kgroup.scan.reductions.leaps import UNKNOWN
+from kgroup.scan.reductions.leaps import UNKNOWN, longest_steps
 
 _Row = dict[str, Any]
 
@@ -77,7 +77,7 @@ class Steps:
     def __init__(self, last: LastCommits, data_logs: DataLogs) -> None:
         self._data_logs = data_logs
         self._changes = last.membership_changes
-        self._table = last.leaps
+        self._table = longest_steps(last.leaps)
         self._codes: dict[str, int] = {}
         self._standing_out: set[str] = set()
         if not self._table.num_rows:

@@ -111,6 +111,7 @@ class GroupReplay:
         if not timeline.has_group_records and timeline.commits:
             timeline.occurrences.insert(0, incidents.no_membership(timeline))
         settle(timeline.generations, self._first_commits)
+        incidents.settle_resets(timeline)
         timeline.takeovers = tuple(self._takeovers)
         timeline.patterns = (*find_patterns(timeline, self._tracks), *find_duels(self._takeovers))
         return timeline

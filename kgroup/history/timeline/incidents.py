@@ -1,5 +1,7 @@
 """Incidents of a group outside its rounds, as causes, and the list that keeps them."""
 
+from collections import Counter
+from dataclasses import replace
 from uuid import UUID
 
 from kgroup.history.timeline.model import (
@@ -37,6 +39,7 @@ def add_incident(
         generation=roster.generation if roster else None,
         cause=cause,
         partitions=partitions,
+        last_ms=time_of(logged),
     )
     last = timeline.occurrences[-1] if timeline.occurrences else None
     if last is not None and _is_one_act(last, occurrence):
@@ -168,4 +171,35 @@ def _merged(last: Occurrence, occurrence: Occurrence) -> Occurrence:
             remedy=last.cause.remedy,
         ),
         partitions=tuple(sorted({*last.partitions, *occurrence.partitions})),
+        records=last.records + occurrence.records,
+        last_ms=occurrence.last_ms,
     )
+
+
+def settle_resets(timeline: Timeline) -> None:
+    """Tell resets to further on from commits without membership, now that all of the log is known.
+
+    A tool writes all offsets at once, and no others until members come. A consumer that uses assign() commits
+    as it reads, again and again; and one that does so under the name of a group with members is rare.
+    """
+    open_ = [each for each in timeline.occurrences if _is_open_reset(each)]
+    alone = Counter(each.generation for each in open_)
+    for number, one in enumerate(timeline.occurrences):
+        if _is_open_reset(one) and alone[one.generation] == 1 and _is_at_once(one):
+            evidence = one.cause.evidence.replace(
+                "committed while the group had no members",
+                "committed once, all at the same time, while the group had no members",
+            )
+            cause = replace(one.cause, grade=Grade.INFERRED, alternatives=(), evidence=evidence)
+            timeline.occurrences[number] = replace(one, cause=cause)
+
+
+def _is_open_reset(occurrence: Occurrence) -> bool:
+    return occurrence.cause.kind is CauseKind.OFFSET_RESET and occurrence.cause.grade is Grade.UNKNOWN
+
+
+def _is_at_once(occurrence: Occurrence) -> bool:
+    if occurrence.at_ms is None or occurrence.last_ms is None or "further" not in occurrence.cause.evidence:
+        return False
+    is_at_once = occurrence.last_ms - occurrence.at_ms <= _ONE_ACT_MS
+    return is_at_once and occurrence.records == len(occurrence.partitions)

@@ -239,7 +239,10 @@ class Generation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Occurrence:
-    """Something that happened outside of a rebalance: a reset, a deletion, a move of the coordinator."""
+    """Something that happened outside of a rebalance: a reset, a deletion, a move of the coordinator.
+
+    `records` say so, one after the other until `last_ms`.
+    """
 
     at_ms: int | None
     offset: int
@@ -247,6 +250,8 @@ class Occurrence:
     generation: int | None
     cause: Cause
     partitions: tuple[Partition, ...] = ()
+    records: int = 1
+    last_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

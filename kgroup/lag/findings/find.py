@@ -52,7 +52,7 @@ def find(facts: GroupFacts, *, hygiene: bool = False) -> tuple[Finding, ...]:
     standing = standings(facts)
     poisoned = poison_records(facts)
     findings = [
-        *poisoned.values(),
+        *{id(finding): finding for finding in poisoned.values()}.values(),
         *stalls(facts, standing.without(poisoned.keys() | held_by_transactions(facts))),
         *blocked_readers(facts, standing),
         *without_members(facts),

@@ -188,6 +188,9 @@ class PartitionFacts:
     last_ms: int = 0
     reached_ms: int = 0
     """The first of the last commits that are all of the last offset."""
+    stood_since_ms: int | None = None
+    """The first of all commits of the last offset without another one since, where the commits that are kept
+    repeat it; None elsewhere, and if unknown."""
     longest_interval_ms: int | None = None
     """Between two of the commits; None if there are too few to tell a rhythm, or clocks disagree."""
     status: PartitionStatus | None = None

@@ -50,47 +50,74 @@ def stands_long(facts: GroupFacts) -> Iterator[PartitionFacts]:
 
 
 def poison_records(facts: GroupFacts) -> dict[TopicPartition, Finding]:
-    """The partitions that a record stops, with the finding on each."""
-    return {
-        partition.topic_partition: finding
-        for partition in stands_long(facts)
-        if (finding := _poison(facts, partition)) is not None
-    }
+    """The partitions that a record stops, with the finding on each.
+
+    Partitions that went from owner to owner together stop together, too, if the process ends before it
+    commits any of them: a record of one that was there from the beginning is to blame.
+    """
+    together: dict[tuple[str, ...], list[tuple[PartitionFacts, list[_Tenure]]]] = {}
+    for partition in stands_long(facts):
+        place = Partition(*partition.topic_partition)
+        tenures = list(_tenures(facts.rosters, place, _since_ms(partition)))
+        if len(tenures) > CHANGES:
+            owners = tuple(tenure.owner.member_id for tenure in tenures[-1 - CHANGES :])
+            together.setdefault(owners, []).append((partition, tenures))
+    found: dict[TopicPartition, Finding] = {}
+    for stopped in together.values():
+        places = [partition for partition, _ in stopped]
+        longest = max((tenures for _, tenures in stopped), key=len)
+        first = [partition for partition, tenures in stopped if len(tenures) == len(longest)]
+        finding = _poison(facts, places, first, longest)
+        if finding is not None:
+            found |= {partition.topic_partition: finding for partition in places}
+    return found
 
 
-def _poison(facts: GroupFacts, partition: PartitionFacts) -> Finding | None:
-    since_ms = _since_ms(partition)
-    tenures = list(_tenures(facts.rosters, Partition(*partition.topic_partition), since_ms))
+def _poison(
+    facts: GroupFacts,
+    stopped: Sequence[PartitionFacts],
+    first: Sequence[PartitionFacts],
+    tenures: Sequence[_Tenure],
+) -> Finding | None:
+    """The finding on what is `stopped` together, of which `first` are the ones that stand for longest."""
+    since_ms = max(map(_since_ms, first))
     gave_up = tenures[:-1]
-    if len(gave_up) < CHANGES:
-        return None
-    others = [one for one in facts.partitions if one is not partition and one.commits]
+    others = [one for one in facts.partitions if one not in stopped and one.commits]
     if not all(tenure.went_away or _is_well(tenure, others) for tenure in gave_up):
         return None
     go_on = [one for one in others if one.last_ms > since_ms and one.last_offset > one.first_offset]
-    if not go_on and any(has_unread(one) for one in others):
+    if not go_on and (len(stopped) > 1 or any(has_unread(one) for one in others)):
         return None
     went_away = sum(tenure.went_away for tenure in gave_up)
     owners = listed([tenure.owner.client_id or tenure.owner.member_id for tenure in tenures])
-    row, offset = partition.row, partition.last_offset
+    row, only = first[0].row, len(first) == 1
     elsewhere = "while other partitions went on" if go_on else "and there is no other partition to compare"
+    lasted_ms = facts.now_ms - since_ms
+    if only:
+        stays = f"offset {first[0].last_offset} has stayed committed for {lasting(lasted_ms)}"
+    else:
+        offsets = listed([f"{one.row.topic}-{one.row.partition}@{one.last_offset}" for one in first])
+        stays = f"the offsets {offsets} have stayed committed together for {lasting(lasted_ms)}"
+    blame = "" if len(stopped) == 1 else "; its process ends before it commits anything that it owns besides"
+    if not only:
+        blame = "; a record at one of them ends the process before it commits any"
     return Finding(
         kind=FindingKind.POISON_RECORD,
         group=facts.group.group_id,
-        topic=row.topic,
-        partition=row.partition,
+        topic=row.topic if len({one.row.topic for one in first}) == 1 else None,
+        partition=row.partition if only else None,
         member_id=row.member_id,
         since_ms=min(since_ms, facts.now_ms),
         grade=Grade.INFERRED if go_on else Grade.UNKNOWN,
-        evidence=f"offset {offset} has stayed committed for {lasting(facts.now_ms - since_ms)} under"
-        f" {counted(len(tenures), 'owner')} in turn ({owners}), of which {went_away} went away,"
-        f" {elsewhere}; {unread_text([partition])}",
+        evidence=f"{stays} under {counted(len(tenures), 'owner')} in turn ({owners}), of which {went_away}"
+        f" went away, {elsewhere}; {unread_text(stopped)}{blame}",
         numbers={
-            "committed_offset": offset,
+            "committed_offset": first[0].last_offset if only else None,
+            **({"partitions": len(stopped)} if len(stopped) > 1 else {}),
             "owners": len(tenures),
             "went_away": went_away,
-            "lag": row.lag,
-            "standing_ms": facts.now_ms - since_ms,
+            "lag": sum(one.row.lag or 0 for one in stopped),
+            "standing_ms": lasted_ms,
         },
         try_this=_TRY,
     )
@@ -98,7 +125,8 @@ def _poison(facts: GroupFacts, partition: PartitionFacts) -> Finding | None:
 
 def _since_ms(partition: PartitionFacts) -> int:
     """Since when the offset is the committed one and a record waits there."""
-    return max(partition.reached_ms, partition.unread_by_ms or partition.reached_ms)
+    reached_ms = partition.reached_ms if partition.stood_since_ms is None else partition.stood_since_ms
+    return max(reached_ms, partition.unread_by_ms or reached_ms)
 
 
 def _tenures(rosters: Sequence[Roster], place: Partition, since_ms: int) -> Iterator[_Tenure]:

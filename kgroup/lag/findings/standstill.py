@@ -1,9 +1,11 @@
 """Whether a group stands still on a partition though there is something to read: the ground of most findings.
 
-A partition of which nothing is unread never stands still, however long ago its last commit is. Two ways lead
-to the verdict, and both want proof that records waited all the time:
+A partition of which nothing is unread never stands still, however long ago its last commit is. Three ways
+lead to the verdict, and all want proof that records waited all the time:
 
 - *by patience*: the rules' own, `KgroupRules`: for longer than a member may take from one poll to the next.
+- *by repeats*: the rules' own of commits that repeat one offset, of a group that commits every second or two:
+  its last commits span less than the rules want, and all of its commits together do not.
 - *by rhythm*, much sooner: the group committed regularly, and now many of its own intervals have passed in
   which others, or the log itself, are known to have gone on, and many commits' worth of records is waiting.
 """
@@ -16,9 +18,11 @@ from typing import Final
 from kgroup.lag.findings.model import PartitionFacts
 from kgroup.lag.findings.text import counted, lasting
 from kgroup.lag.measures.log_ends import TopicState
-from kgroup.lag.status.model import PartitionStatus, RhythmBroken
+from kgroup.lag.status.model import PartitionStatus, Repeated, RhythmBroken
+from kgroup.lag.status.rule_sets import KgroupRules
 from kgroup.lag.status.window_evidence import COMMITS_BEHIND, SHORTEST_MS
 
+PATIENCE_MS: Final = KgroupRules().patience_ms
 INTERVALS_MISSED: Final = 10
 """So many times its longest interval is a group silent before its rhythm counts as broken."""
 
@@ -27,6 +31,7 @@ class How(StrEnum):
     """By what a standstill was told."""
 
     PATIENCE = "patience"
+    REPEATS = "repeats"
     RHYTHM = "rhythm"
 
 
@@ -45,7 +50,7 @@ class Standstill:
     lag: int
     offset: int
     last_commit_ms: int
-    proof: RhythmBroken | None = None
+    proof: RhythmBroken | Repeated | None = None
 
     @property
     def evidence(self) -> str:
@@ -53,7 +58,7 @@ class Standstill:
         if self.repeats:
             return f"offset {self.offset} committed again and again for {lasting(self.lasted_ms)}"
         silence = f"no commit after offset {self.offset} for {lasting(self.lasted_ms)}"
-        if self.proof is None:
+        if not isinstance(self.proof, RhythmBroken):
             return silence
         longest = lasting(self.proof.longest_interval_ms)
         return f"{silence} while the log kept growing, before that at least one every {longest}"
@@ -61,14 +66,15 @@ class Standstill:
     @property
     def numbers(self) -> dict[str, int | float | str | None]:
         """The same as values."""
+        rhythm = self.proof if isinstance(self.proof, RhythmBroken) else None
         return {
             "told_by": self.how.value,
             "committed_offset": self.offset,
             "lag": self.lag,
             "last_commit_ms": self.last_commit_ms,
             "standing_ms": self.lasted_ms,
-            "longest_interval_ms": self.proof.longest_interval_ms if self.proof else None,
-            "usual_step": self.proof.usual_step if self.proof else None,
+            "longest_interval_ms": rhythm.longest_interval_ms if rhythm else None,
+            "usual_step": rhythm.usual_step if rhythm else None,
         }
 
 
@@ -102,17 +108,30 @@ def standstill(facts: PartitionFacts, step: int, now_ms: int) -> Standstill | No
     """Whether the group stands still here, the surer way first; `step` is its `usual_step`."""
     if not facts.commits or not has_unread(facts):
         return None
-    return _by_patience(facts, now_ms) or _by_rhythm(facts, step)
+    return _by_patience(facts, now_ms) or _by_repeats(facts, now_ms) or _by_rhythm(facts, step)
 
 
 def _by_patience(facts: PartitionFacts, now_ms: int) -> Standstill | None:
     if facts.status is not PartitionStatus.STOP and facts.status is not PartitionStatus.STALL:
         return None
     repeats = facts.status is PartitionStatus.STALL
-    since_ms = facts.first_ms if repeats else facts.last_ms
+    since_ms = (facts.stood_since_ms or facts.first_ms) if repeats else facts.last_ms
     if facts.unread_by_ms is not None:
         since_ms = max(since_ms, facts.unread_by_ms)
     return _standstill(facts, How.PATIENCE, since_ms, now_ms - since_ms, repeats=repeats)
+
+
+def _by_repeats(facts: PartitionFacts, now_ms: int) -> Standstill | None:
+    stood_ms, waiting_ms = facts.stood_since_ms, facts.unread_by_ms
+    if stood_ms is None or waiting_ms is None:
+        return None
+    since_ms = max(stood_ms, waiting_ms)
+    if facts.last_ms - since_ms < SHORTEST_MS:
+        return None
+    if waiting_ms > stood_ms and now_ms - waiting_ms <= PATIENCE_MS:
+        return None  # it may be at what came later: as with commits of a longer rhythm
+    proof = Repeated(offset=facts.last_offset, since_ms=stood_ms, unread_by_ms=waiting_ms)
+    return _standstill(facts, How.REPEATS, since_ms, now_ms - since_ms, repeats=True, proof=proof)
 
 
 def _by_rhythm(facts: PartitionFacts, step: int) -> Standstill | None:
@@ -142,7 +161,7 @@ def _standstill(
     lasted_ms: int,
     *,
     repeats: bool,
-    proof: RhythmBroken | None = None,
+    proof: RhythmBroken | Repeated | None = None,
 ) -> Standstill:
     return Standstill(
         how=how,

@@ -370,6 +370,7 @@ KGROUP_COLUMNS: Final[Mapping[Rule, Callable[[KgroupCases], Flags | None]]] = {
     Rule.OPEN_TRANSACTION: lambda cases: cases.is_proven(Rule.OPEN_TRANSACTION),
     Rule.STOPPED: lambda cases: cases.is_silent(cases.arrival[1]),
     Rule.RHYTHM_BROKEN: lambda cases: cases.is_proven(Rule.RHYTHM_BROKEN),
+    Rule.REPEATED: lambda cases: cases.is_proven(Rule.REPEATED),
     Rule.REWOUND: lambda cases: _below_peak(cases.seen),
     Rule.PERHAPS_STOPPED: lambda cases: cases.is_silent(cases.arrival[0]),
     Rule.LAG_GREW: lambda cases: cases.is_proven(Rule.LAG_GREW),

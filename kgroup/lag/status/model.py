@@ -45,6 +45,7 @@ class Rule(StrEnum):
     OPEN_TRANSACTION = "open-transaction"
     STOPPED = "stopped"
     RHYTHM_BROKEN = "rhythm-broken"
+    REPEATED = "repeated"
     REWOUND = "rewound"
     PERHAPS_STOPPED = "perhaps-stopped"
     LAG_GREW = "lag-grew"
@@ -120,6 +121,20 @@ class RhythmBroken:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Repeated:
+    """`offset` has been committed again and again since `since_ms`, longer than the window shows.
+
+    It was committed so often that the last commits span less than a standstill takes. Something was unread
+    from `unread_by_ms` on.
+    """
+
+    rule: ClassVar[Rule] = Rule.REPEATED
+    offset: int
+    since_ms: int
+    unread_by_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BehindTransaction:
     """All that is unread lies behind the first offset of an open transaction: readers of committed data wait.
 
@@ -170,7 +185,7 @@ class LagGrew:
     written_per_s: float
 
 
-Proof = BehindTransaction | RhythmBroken | LagGrew | ReaderStandsStill | ReadInTurn | NoMembers
+Proof = BehindTransaction | RhythmBroken | Repeated | LagGrew | ReaderStandsStill | ReadInTurn | NoMembers
 """Evidence about one partition from the rest of the group, and from others that read the partition.
 
 See `lag/findings/proven_status.py`.

@@ -28,6 +28,7 @@ from kgroup.lag.status.model import (
     ReaderStandsStill,
     ReadInTurn,
     Reason,
+    Repeated,
     Rewound,
     RhythmBroken,
     Rule,
@@ -220,6 +221,13 @@ STATUS_RULES: Final = (
         _STOP,
         _proven(RhythmBroken),
         "if others, or the log, provably kept going for far longer than the group ever paused: see below",
+    ),
+    _of_kgroup(
+        Rule.REPEATED,
+        _STALL,
+        _proven(Repeated),
+        "if the same offset has been committed for 45 seconds or longer while records waited, so often that "
+        "the window shows less of it",
     ),
     StatusRule(
         Rule.REWOUND,

@@ -1,8 +1,9 @@
-"""The longest steps forward between two successive commits of a key, anywhere in the log.
+"""Steps between two commits of a key that follow each other: the longest forward, and the last that moved it.
 
-Found while commits are sorted for their last ones anyway. Commits in transactions are left out: when they
-count is known only at their markers. A part of a log keeps the first commit of each key as well, since what
-came before it may be in another part.
+The first are found anywhere in the log; the last says since when the key has been where it is. They are found
+while commits are sorted for their last ones anyway. Commits in transactions are left out: when they count is
+known only at their markers. A part of a log keeps the first commit of each key as well, since what came
+before it may be in another part.
 """
 
 from collections.abc import Iterable, Sequence
@@ -51,7 +52,7 @@ def no_leaps() -> pa.Table:
 def leaps_of(
     rows: pa.Table, order: NDArray[np.int64], begins: NDArray[np.bool_], removed: NDArray[np.bool_]
 ) -> pa.Table:
-    """The longest steps among commits, and the first of each key.
+    """The longest steps among commits, the last one of each key that moved it, and the first of each key.
 
     `order` sorts them by key and log offset; in that order `begins` says where a key begins, and `removed`
     which are tombstones.
@@ -71,7 +72,7 @@ def leaps_of(
     step[1:][removed[:-1]] = 0
     starts = np.flatnonzero(begins)
     edges = starts[~removed[starts]]
-    chosen = _longest(step, starts)
+    chosen = np.union1d(_longest(step, starts), _last_moves(step, starts))
     after = np.concatenate([edges, chosen])
     before = np.concatenate([np.full(len(edges), -1), chosen - 1])
     sorted_ = np.argsort(after, kind="stable")  # where both are, the first of a key stands before its step
@@ -79,7 +80,7 @@ def leaps_of(
 
 
 def merge_leaps(leaps: Iterable[pa.Table], lasts: Sequence[pa.Table] = ()) -> pa.Table:
-    """The longest of several lots of steps.
+    """The same of several lots of steps.
 
     `lasts` are the commits that parts of a log keep, if these are parts: then the steps from one part to the
     next are looked at as well.
@@ -101,8 +102,38 @@ def merge_leaps(leaps: Iterable[pa.Table], lasts: Sequence[pa.Table] = ()) -> pa
     order, keys = order[is_new], [key[is_new] for key in keys]
     starts, known = np.flatnonzero(begins_of(keys)), known[order]
     step = np.where(known, (values_of(rows["offset"]) - values_of(rows["from_offset"]))[order], 0)
-    kept = np.sort(np.concatenate([starts[~known[starts]], _longest(step, starts)]))
+    chosen = np.union1d(_longest(step, starts), _last_moves(step, starts))
+    kept = np.union1d(starts[~known[starts]], chosen)
     return rows.take(numbers(order[kept])).combine_chunks()
+
+
+def longest_steps(leaps: pa.Table) -> pa.Table:
+    """The longest steps forward of each key, and its first commit: without one that only moved it last."""
+    if not leaps.num_rows:
+        return leaps
+    step, starts = _steps(leaps)
+    known = values_of(leaps["from_log_offset"]) != UNKNOWN
+    return leaps.take(numbers(np.union1d(np.flatnonzero(~known), _longest(step, starts))))
+
+
+def last_moves(leaps: pa.Table) -> pa.Table:
+    """The last step of each key that moved it, forward or back; of keys that never moved there is none.
+
+    What was committed anew after it had been deleted did not move by that.
+    """
+    if not leaps.num_rows:
+        return leaps
+    step, starts = _steps(leaps)
+    return leaps.take(numbers(_last_moves(step, starts)))
+
+
+def _steps(leaps: pa.Table) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Each row's step, 0 for a first commit, and where the rows of each key begin."""
+    keys = [values_of(leaps["offsets_partition"]), ranks(leaps["group"]), ranks(leaps["topic"])]
+    keys.append(values_of(leaps["partition"]))
+    known = values_of(leaps["from_log_offset"]) != UNKNOWN
+    step = np.where(known, values_of(leaps["offset"]) - values_of(leaps["from_offset"]), 0)
+    return step, np.flatnonzero(begins_of(keys))
 
 
 def _partitions(leaps: pa.Table) -> tuple[int, int]:
@@ -124,6 +155,12 @@ def _longest(step: NDArray[np.int64], starts: NDArray[np.int64]) -> NDArray[np.i
         chosen.append(place[step[place] > 0])
         ranked[place] = -1
     return np.unique(np.concatenate(chosen))
+
+
+def _last_moves(step: NDArray[np.int64], starts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Where the last step of each key is that moved it, in order."""
+    last = np.maximum.reduceat(np.where(step != 0, np.arange(len(step)), -1), starts)
+    return last[last >= 0]
 
 
 def _joined(firsts: pa.Table, lasts: Sequence[pa.Table]) -> pa.Table:

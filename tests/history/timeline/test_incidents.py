@@ -1,23 +1,61 @@
 """Commits into an empty group."""
 
-from kgroup.history.timeline.model import CauseKind
+import pytest
+
+from kgroup.history.timeline.model import CauseKind, Grade
 from tests.history.group_log import GroupLog, member
 
+UNKNOWN = (Grade.UNKNOWN, (CauseKind.OFFSET_RESET, CauseKind.NO_MEMBERSHIP))
+TOLD = (Grade.INFERRED, ())
 
-def reset_to(offset):
+
+def resets(*commits, back=True):
+    """The commits (seconds, partition, offset) come into a group whose one member left at 4."""
     log = GroupLog()
-    log.generation(0, 1, member("a", 0))
+    log.generation(0, 1, member("a", 0, 1))
     log.commit(2, 0, 100)
+    log.commit(2, 1, 100)
     log.generation(4, 2)
-    log.commit(6, 0, offset)
-    (reset,) = log.timeline().occurrences
-    assert reset.cause.kind is CauseKind.OFFSET_RESET
-    return reset.cause.evidence
+    for at, partition, offset in commits:
+        log.commit(at, partition, offset)
+    if back:
+        log.generation(100, 3, member("a", 0, 1))
+    found = log.timeline().occurrences
+    assert {one.cause.kind for one in found} <= {CauseKind.OFFSET_RESET}
+    return found
 
 
 def test_a_reset_forward_says_how_far_it_goes():
-    assert reset_to(400) == "committed while the group had no members: t-0: 100 to 400 (300 further)"
+    (reset,) = resets((6, 0, 400))
+    assert reset.cause.evidence == (
+        "committed once, all at the same time, while the group had no members: t-0: 100 to 400 (300 further)"
+    )
 
 
 def test_a_reset_back_says_where_to():
-    assert reset_to(40) == "committed while the group had no members: t-0: 100 to 40"
+    (reset,) = resets((6, 0, 40))
+    assert reset.cause.evidence == "committed while the group had no members: t-0: 100 to 40"
+    assert reset.cause.grade is Grade.RECORDED
+
+
+# the commits while nobody is in the group, and the grade and the alternatives
+FORWARD = {
+    "all partitions at once": ([(6, 0, 400), (6.5, 1, 900)], TOLD),
+    "one of two partitions": ([(6, 1, 400)], TOLD),
+    "one partition after the other": ([(6, 0, 400), (8, 1, 400)], UNKNOWN),
+    "again and again, as a consumer with assign() does": ([(6, 0, 400), (6.5, 0, 420)], UNKNOWN),
+    "again much later": ([(6, 0, 400), (60, 0, 420)], UNKNOWN),
+    "to where it was": ([(6, 0, 100)], UNKNOWN),
+}
+
+
+@pytest.mark.parametrize(("commits", "told"), FORWARD.values(), ids=FORWARD)
+@pytest.mark.parametrize("back", [True, False])
+def test_a_step_forward_is_a_reset_if_it_was_done_at_once(commits, told, back):
+    (reset,) = resets(*commits, back=back)
+    assert (reset.cause.grade, reset.cause.alternatives) == told
+
+
+def test_two_that_something_else_parts_are_none():
+    found = resets((6, 0, 400), (20, 1, 50), (60, 0, 500))
+    assert [one.cause.grade for one in found] == [Grade.UNKNOWN, Grade.RECORDED, Grade.UNKNOWN]

@@ -8,6 +8,7 @@ from kgroup.history.groups.model import GroupKind
 from kgroup.history.timeline.model import Grade, Pattern
 from kgroup.lag.findings.find import find
 from kgroup.lag.findings.model import FindingKind, OpenCommit, Severity
+from kgroup.lag.findings.text import lasting
 from kgroup.lag.measures.log_ends import TopicState
 from tests.lag.facts import facts, partition, steadily
 from tests.lag.windows import ago
@@ -371,3 +372,33 @@ def test_a_group_of_which_nothing_is_known():
 def test_a_group_that_all_have_left_a_moment_ago_is_not_slow():
     left = partition(0, steadily(1, 100), 500, seen=FAST, member=None)
     assert kinds(facts(left, since=1)) == []
+
+
+# since when (seconds ago) it has stood at the offset, by when a record waited, and what is found
+REPEATED = {
+    "for a minute, as older commits show": ((60, 60), ["stalled-partition"]),
+    "just as long as a standstill takes": ((45, 60), ["stalled-partition"]),
+    "less than a standstill takes": ((44, 60), []),
+    "the record came later": ((600, 60), []),
+    "the record came later, and that is long ago": ((600, 301), ["stalled-partition"]),
+    "nobody knows since when": ((None, 60), []),
+    "nobody knows what waited": ((600, None), []),
+}
+
+
+@pytest.mark.parametrize(("since", "said"), REPEATED.values(), ids=REPEATED)
+def test_a_group_that_commits_every_second_stands_still_by_all_of_its_commits(since, said):
+    stood, waited = since
+    still = replace(
+        partition(0, steadily(0, 100, step=0, every=1), 500),
+        stood_since_ms=None if stood is None else ago(stood),
+        unread_by_ms=None if waited is None else ago(waited),
+    )
+    goes_on = partition(1, steadily(0, 500, every=1), 500)
+    found = find(facts(still, goes_on))
+    assert [finding.kind.value for finding in found] == said
+    if said:
+        longest = min(stood, waited)
+        assert found[0].since_ms == ago(longest)
+        assert found[0].numbers["told_by"] == "repeats"
+        assert f"offset 100 committed again and again for {lasting(longest * 1000)}" in found[0].evidence

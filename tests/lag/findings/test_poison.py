@@ -144,3 +144,63 @@ def test_one_more_member_does_not_help():
     """What a record stops is no lag that grows."""
     slow = partition(0, [*steadily(181, 95)[1:], (180, 100)], 2000, seen=[(240, 60), (175, 150)], member="c")
     assert kinds(group(LATER, poisoned=slow)) == ["poison-record"]
+
+
+def together(number, offset, *, since=180, member="c"):
+    """A partition that stands as `orders-0` does, with the same owners, since so many seconds."""
+    return partition(
+        number, [(since + 2 * back, offset) for back in range(9, -1, -1)], 500, seen=GOES_ON, member=member
+    )
+
+
+def shared(rounds, numbers):
+    """The rosters of `rounds`, in which the owner has all of `numbers`."""
+    return tuple(
+        replace(
+            roster,
+            members=tuple(
+                replace(m, owned=frozenset(Partition("orders", n) for n in numbers) if m.owned else m.owned)
+                for m in roster.members
+            ),
+        )
+        for roster in rosters(rounds)
+    )
+
+
+def test_partitions_that_stop_together_are_told_once_for_nobody_knows_whose_record_it_is():
+    own = [together(0, 100), together(1, 70)]
+    group_ = replace(
+        facts(*own, partition(2, HEALTHY, 500, seen=GOES_ON, member="e")), rosters=shared(LATER, (0, 1))
+    )
+    (finding,) = find(group_)
+    assert finding.kind is FindingKind.POISON_RECORD
+    assert (finding.topic, finding.partition) == ("orders", None)
+    assert finding.evidence.startswith("the offsets orders-0@100, orders-1@70 have stayed committed together")
+    assert finding.evidence.endswith("a record at one of them ends the process before it commits any")
+    assert (finding.numbers["partitions"], finding.numbers["committed_offset"]) == (2, None)
+
+
+def test_the_one_that_stands_for_longer_is_the_one():
+    """The others were handed to its owner later, and have stood since."""
+    rounds = shared(LATER, (0,))
+    late = tuple(
+        replace(m, owned=m.owned | {Partition("orders", 1)} if m.owned else m.owned)
+        for m in rounds[-1].members
+    )
+    rounds = (
+        *rounds[:-1],
+        replace(rounds[-1], members=late),
+        *shared([(30, "d", "def"), (20, "g", "efg"), (10, "h", "efh")], (0, 1)),
+    )
+    own = [together(0, 100, member="h"), together(1, 70, since=49, member="h")]
+    group_ = replace(facts(*own, partition(2, HEALTHY, 500, seen=GOES_ON, member="e")), rosters=rounds)
+    (finding,) = find(group_)
+    assert (finding.topic, finding.partition) == ("orders", 0)
+    assert "offset 100 has stayed committed" in finding.evidence
+    assert "ends before it commits anything that it owns besides" in finding.evidence
+    assert finding.numbers["partitions"] == 2
+
+
+def test_all_partitions_standing_together_is_a_standstill_of_the_group():
+    own = [together(0, 100), together(1, 70)]
+    assert kinds(replace(facts(*own), rosters=shared(LATER, (0, 1)))) == ["stopped-group"]

@@ -23,6 +23,7 @@ from kgroup.lag.status.model import (
     PartitionStatus,
     ReaderStandsStill,
     ReadInTurn,
+    Repeated,
     RhythmBroken,
     Rule,
 )
@@ -56,6 +57,7 @@ PROOFS = st.sampled_from(
             longest_interval_ms=0,
             usual_step=1,
         ),
+        Repeated(offset=3, since_ms=0, unread_by_ms=0),
         LagGrew(read_per_s=1.0, written_per_s=2.0),
         ReaderStandsStill(partitions=1, since_ms=0),
         ReadInTurn(since_ms=0),

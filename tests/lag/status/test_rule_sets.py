@@ -10,6 +10,7 @@ from kgroup.lag.status.model import (
     PartitionStatus,
     ReaderStandsStill,
     ReadInTurn,
+    Repeated,
     RhythmBroken,
     Rule,
     group_status,
@@ -29,6 +30,7 @@ BROKEN = RhythmBroken(
     longest_interval_ms=10_000,
     usual_step=10,
 )
+REPEATED = Repeated(offset=100, since_ms=ago(600), unread_by_ms=ago(500))
 BEHIND = BehindTransaction(producer_id=7, producer_epoch=0, first_offset=110, since_ms=ago(115))
 IDLE = [(3600, 100, 0), (3590, 110, 0), (3580, 120, 0)]  # caught up an hour ago, nothing committed since
 
@@ -256,6 +258,18 @@ TABLE = {
     "a proof of what has been read since": (
         window((30, 100, None), (20, 110, None), proof=BROKEN),
         110,
+        "OK within-allowed",
+        "OK within-allowed",
+    ),
+    "ten seconds of commits of one offset, which older ones had, too": (
+        window((10, 100, None), (1, 100, None), proof=REPEATED),
+        400,
+        "STALL stalled",
+        "STALL repeated",
+    ),
+    "the same, and it has moved since": (
+        window((10, 100, None), (1, 400, None), proof=REPEATED),
+        400,
         "OK within-allowed",
         "OK within-allowed",
     ),

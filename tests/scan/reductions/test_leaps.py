@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from kgroup.scan.reductions import last_commits as scan_last
 from kgroup.scan.reductions.last_commits import Keep, counting, last_part, merge_last
-from kgroup.scan.reductions.leaps import KEPT, UNKNOWN
+from kgroup.scan.reductions.leaps import KEPT, UNKNOWN, last_moves, longest_steps
 from kgroup.scan.reductions.scan import Slice
 from tests.log.offsets_log import batch, commit, marker, tombstone, write
 
@@ -32,11 +32,25 @@ def longest(commits):
 
 
 def found(scanned):
+    return steps_in(longest_steps(scanned.leaps))
+
+
+def steps_in(table):
     return [
         ((row["group"], row["topic"], row["partition"]), row["from_offset"], row["offset"])
-        for row in sorted(scanned.leaps.to_pylist(), key=lambda row: (row["group"], row["log_offset"]))
+        for row in sorted(table.to_pylist(), key=lambda row: (row["group"], row["log_offset"]))
         if row["from_log_offset"] != UNKNOWN
     ]
+
+
+def moved_last(commits):
+    """The last step of each key that moved it, by hand."""
+    moves, last = {}, {}
+    for key, offset in commits:
+        if None not in (offset, last.get(key)) and offset != last[key]:
+            moves[key] = (key, last[key], offset)
+        last[key] = offset
+    return [moves[key] for key in sorted(moves)]
 
 
 def written(tmp_path, commits):
@@ -72,6 +86,7 @@ def test_a_log_in_parts_has_the_steps_of_the_whole(tmp_path_factory, commits, cu
         patched.setattr(scan_last, "_ROWS_AT_ONCE", 1 if often else 500_000)
         merged = merge_last(parts_of(path, ends, 1), keep)
     assert found(counting(merged, keep)) == longest(commits)
+    assert steps_in(last_moves(counting(merged, keep).leaps)) == moved_last(commits)
 
 
 def test_commits_in_transactions_are_left_out(tmp_path):
@@ -97,4 +112,14 @@ def test_wherever_a_log_is_cut_the_step_over_the_cut_is_seen(tmp_path, cut, slot
     keep, place = Keep(slots=slots), sum(map(len, batches[:cut]))
     merged = merge_last(parts_of(path, [0, place, path.stat().st_size], slots), keep)
     assert found(counting(merged, keep)) == longest(commits)
+    assert steps_in(last_moves(counting(merged, keep).leaps)) == [(A, 51, 90), (B, 5, 60)]
     assert len(longest(commits)) == KEPT + 1, "two of the seven are left out"
+
+
+def test_the_last_step_is_the_one_that_moved_though_it_is_short_or_goes_back(tmp_path):
+    commits = [(A, 0), (A, 10), (A, 30), (A, 60), (A, 100), (A, 99), (A, 99), (A, 99), (B, 7), (B, 7)]
+    path, _ = written(tmp_path, commits)
+    (part,) = parts_of(path, [0, path.stat().st_size], 3)
+    leaps = counting(part, Keep(slots=3)).leaps
+    assert steps_in(last_moves(leaps)) == [(A, 100, 99)], "b has never moved"
+    assert (A, 100, 99) not in steps_in(longest_steps(leaps))

@@ -1,0 +1,73 @@
+"""Since when partitions have been committed at one offset, where the last commits all repeat it.
+
+A group that commits every second shows ten seconds of itself in the commits that are kept. The scan keeps the
+last step of each key besides, and that is when it came to where it stands.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from kgroup.lag.findings.model import GroupFacts, PartitionFacts
+from kgroup.lag.findings.standstill import has_unread
+from kgroup.protocol.topic_partition import TopicPartition
+from kgroup.scan.kernels.gather import numbers, values_of
+from kgroup.scan.reductions.last_commits import LastCommits
+from kgroup.scan.reductions.leaps import last_moves
+
+
+class Stands:
+    """Puts it to the facts on a group. The table is looked at when a group first asks."""
+
+    def __init__(self, last: LastCommits) -> None:
+        self._leaps = last.leaps
+        self._of_groups: dict[str, slice] | None = None
+
+    def put_to(self, facts: GroupFacts) -> GroupFacts:
+        """The facts with `stood_since_ms` where the last commits all repeat an offset."""
+        if not any(map(_asks, facts.partitions)):
+            return facts
+        moved = self._moved(facts.group.group_id)
+        partitions = tuple(
+            replace(partition, stood_since_ms=_stood_since(partition, *moved[partition.topic_partition]))
+            if _asks(partition) and partition.topic_partition in moved
+            else partition
+            for partition in facts.partitions
+        )
+        return replace(facts, partitions=partitions)
+
+    def _moved(self, group_id: str) -> dict[TopicPartition, tuple[int, int]]:
+        """The offset that the last step of each partition led to, and when; none if the group is in two.
+
+        Which of the two is newer is for others to say. It happens to groups from before the offsets topic
+        had as many partitions as now.
+        """
+        if self._of_groups is None:
+            self._of_groups = {}
+            self._table = last_moves(self._leaps)
+            groups = self._table["group"].to_pylist()
+            order = np.array(sorted(range(len(groups)), key=lambda row: str(groups[row])), np.int64)
+            self._table = self._table.take(numbers(order))
+            begin = 0
+            for row in range(1, len(order) + 1):
+                if row == len(order) or groups[order[row]] != groups[order[begin]]:
+                    self._of_groups[str(groups[order[begin]])] = slice(begin, row)
+                    begin = row
+        rows = self._of_groups.get(group_id, slice(0))
+        table = self._table.slice(rows.start or 0, rows.stop - (rows.start or 0))
+        if len(set(values_of(table["offsets_partition"]).tolist())) > 1:
+            return {}
+        return {
+            (row["topic"], row["partition"]): (row["offset"], row["commit_timestamp"])
+            for row in table.to_pylist()
+        }
+
+
+def _asks(partition: PartitionFacts) -> bool:
+    """Whether all of the last commits repeat one offset, with records unread."""
+    repeats = partition.commits > 1 and partition.first_offset == partition.last_offset
+    return repeats and has_unread(partition)
+
+
+def _stood_since(partition: PartitionFacts, offset: int, at_ms: int) -> int | None:
+    return at_ms if offset == partition.last_offset and at_ms <= partition.first_ms else None
