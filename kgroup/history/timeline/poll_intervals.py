@@ -23,7 +23,7 @@ from kgroup.history.timeline.model import (
     SilentDeparture,
     TimelineMember,
 )
-from kgroup.history.timeline.silences import Quiet, expiry_fits
+from kgroup.history.timeline.silences import Quiet, may_have_expired
 
 _UNLIKELY = 0.01
 _COMES_BACK_MS = 600_000
@@ -44,17 +44,17 @@ def first_look(member: TimelineMember, quiet: Quiet, otherwise: Cause | None = N
     """
     silence = quiet.silence
     assert silence.partition is not None and quiet.poll_interval_ms is not None
-    may_have_expired = expiry_fits(quiet, quiet.session_ms)
+    expired = may_have_expired(quiet)
     why = (
         f"it committed every {seconds_text(silence.usual_ms or 0)}, then nothing for"
         f" {seconds_text(quiet.ms)}, and its poll interval (rebalance timeout) is"
         f" {seconds_text(quiet.poll_interval_ms)}"
     )
-    if may_have_expired:
+    if expired:
         why += f"; its session timeout is {seconds_text(quiet.session_ms)}"
     elif member.session_timeout_ms is not None and quiet.ms < member.session_timeout_ms:
         why += f", its session timeout {seconds_text(member.session_timeout_ms)}, so it cannot have expired"
-    others: tuple[CauseKind, ...] = (CauseKind.SESSION_EXPIRED if may_have_expired else CauseKind.LEAVE,)
+    others: tuple[CauseKind, ...] = (CauseKind.SESSION_EXPIRED if expired else CauseKind.LEAVE,)
     if otherwise is not None:
         others = otherwise.alternatives
     return SilentDeparture(
@@ -74,7 +74,7 @@ def first_look(member: TimelineMember, quiet: Quiet, otherwise: Cause | None = N
         round_ms=quiet.round_ms or 0,
         per_ms=silence.per_ms,
         commits_idle=silence.commits_idle,
-        may_have_expired=may_have_expired,
+        may_have_expired=expired,
         may_have_left=otherwise is not None,
         stopped_reading=silence.stopped_reading,
     )

@@ -115,6 +115,16 @@ def expiry_fits(quiet: Quiet, session_ms: int) -> bool:
     return session_ms <= quiet.ms <= session_ms + usual_ms + session_ms // 3 + _HEARTBEAT_SLACK_MS
 
 
+def may_have_expired(quiet: Quiet) -> bool:
+    """Whether the session can have run out before the round: with members that were slow to join it.
+
+    `expiry_fits` says what an expiry usually leaves behind, this what it can.
+    """
+    usual_ms = max(quiet.longest_ms, quiet.silence.usual_ms or 0)
+    round_ms = max(quiet.round_ms or 0, quiet.session_ms // 3)
+    return quiet.session_ms <= quiet.ms <= quiet.session_ms + usual_ms + round_ms + _HEARTBEAT_SLACK_MS
+
+
 def poll_interval_fits(quiet: Quiet) -> bool:
     """Whether the silence is what a client leaves behind that does not poll and goes by itself.
 

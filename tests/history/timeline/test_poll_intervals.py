@@ -22,15 +22,19 @@ def blocked(
     waiting: int | None = None,
     idle: bool = False,
     session_ms: int = 10_000,
+    round_s: int = 0,
 ) -> Cause:
-    """`slow` commits every 2 s until 100 and is missing `silent` seconds later; `b` goes on."""
+    """`slow` commits every 2 s until 100 and is missing `silent` seconds later; `b` goes on.
+
+    `b` is silent for as long as the round takes.
+    """
     log = GroupLog()
     log.generation(0, 1, slow("slow", 0, session_ms=session_ms), member("b", 1))
     for at in range(2, 101, 2):
         log.commit(at, 0, 10 * (at // 6 * 6 if idle else at))
         log.commit(at, 1, 10 * at)
     gone = 100 + silent
-    log.commits(102, gone, 2, 1)
+    log.commits(102, gone - round_s, 2, 1)
     log.generation(gone, 2, member("b", 0, 1))
     if waiting is not None:
         log.commit(gone + 2, 0, 1_000 + waiting)
@@ -74,6 +78,13 @@ def test_a_session_that_may_have_run_out_as_well_is_left_open() -> None:
     cause = blocked(session_ms=58_000)
     assert (cause.kind, cause.grade) == (K.MEMBER_GONE, Grade.UNKNOWN)
     assert cause.alternatives == (K.POLL_INTERVAL_EXCEEDED, K.SESSION_EXPIRED)
+
+
+@pytest.mark.parametrize(("round_s", "kind"), [(0, K.POLL_INTERVAL_EXCEEDED), (14, K.MEMBER_GONE)])
+def test_a_session_may_have_run_out_long_before_a_round_that_took_long(round_s: int, kind: CauseKind) -> None:
+    cause = blocked(session_ms=40_000, round_s=round_s)
+    assert cause.kind is kind
+    assert cause.alternatives == ((K.POLL_INTERVAL_EXCEEDED, K.SESSION_EXPIRED) if round_s else ())
 
 
 def test_a_session_that_is_longer_cannot_have_run_out() -> None:
