@@ -31,7 +31,8 @@ class Answer(NamedTuple):
     @property
     def held_bytes(self) -> int:
         """As much of it as is in memory at a time while it is sent."""
-        return len(self.frame or b"") + min(self.rest_bytes, PIECE_BYTES)
+        begun = len(self.frame or b"")
+        return begun + min(self.rest_bytes, PIECE_BYTES) if self.rest else begun
 
     def pieces(self) -> Iterator[bytes | memoryview]:
         """The rest, read as it is asked for. Raises SourceError for records that can no longer be had."""

@@ -6,12 +6,14 @@ decided on at once and waits for nothing but the log, so that they can go there 
 sees no difference as long as their answers come in the order of the requests.
 """
 
+from struct import Struct
 from typing import Final
 
 from kgroup.wire.apis import OFFSET_COMMIT
 from kgroup.wire.frames import BadRequestError
 
-_LENGTH_BYTES: Final = 4
+_LENGTH: Final = Struct(">i")
+_LENGTH_BYTES: Final = _LENGTH.size
 _KEPT_BYTES: Final = 1 << 16
 _TOGETHER_MAX: Final = 32
 _COMMIT: Final = OFFSET_COMMIT.to_bytes(2, "big")  # what such a request begins with
@@ -49,20 +51,25 @@ class RequestQueue:
         With `commits_together`, commits that follow each other are handed out before they are answered.
         Raises BadRequestError for a length that no request can have, as soon as it is seen.
         """
-        if self.waiting_bytes < _LENGTH_BYTES:
+        buffer = self._buffer
+        start = self._start + _LENGTH_BYTES
+        if len(buffer) < start:
             return None
         if self._in_hand and not (commits_together and self._is_commit_behind_commits()):
             return None
-        start = self._start + _LENGTH_BYTES
-        length = int.from_bytes(self._buffer[self._start : start], "big", signed=True)
+        (length,) = _LENGTH.unpack_from(buffer, self._start)
         if not 0 <= length <= self.max_frame_bytes:
             raise BadRequestError(f"a request of {length} bytes; the limit is {self.max_frame_bytes}")
-        if len(self._buffer) < start + length:
+        end = start + length
+        if len(buffer) < end:
             return None
-        frame = bytes(self._buffer[start : start + length])
-        self._start = start + length
-        if self._start == len(self._buffer) or self._start > _KEPT_BYTES:
-            del self._buffer[: self._start]
+        frame = bytes(buffer[start:end])
+        self._start = end
+        if end == len(buffer):
+            buffer.clear()
+            self._start = 0
+        elif end > _KEPT_BYTES:
+            del buffer[:end]
             self._start = 0
         self._are_commits = frame.startswith(_COMMIT)
         self._in_hand += 1

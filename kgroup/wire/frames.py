@@ -194,17 +194,8 @@ def read_call(
         position += length
     if api.is_flexible(version):
         position = _skip_tags(frame, position)
-    return Call(
-        token=token,
-        api_key=api_key,
-        version=version,
-        correlation_id=correlation_id,
-        client_id=client_id,
-        client_host=client_host,
-        body=api.decode(frame, position, version),
-        sender=sender,
-        number=number,
-    )
+    body = api.decode(frame, position, version)
+    return Call(token, api_key, version, correlation_id, client_id, client_host, body, sender, number)
 
 
 def required(array: Sequence[Any] | None) -> Sequence[Any]:

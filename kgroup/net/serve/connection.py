@@ -86,6 +86,7 @@ class ClientConnection(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._host = ""
         self._may_write = True
+        self._is_muted = False
         self._held_back = False
         self._unsent_bytes = 0
         self._buffered_bytes = 0
@@ -134,13 +135,16 @@ class ClientConnection(asyncio.Protocol):
         """Read on, unless requests lie here that may not be handled now: nobody may send without end."""
         if self._transport is None:
             return
-        self._count_waiting()
         intake = self.server.shared.intake
+        if not (self._queue.waiting_bytes or self._counted_bytes or self._is_muted or intake.is_full):
+            return  # nearly always: this is asked twice a request
+        self._count_waiting()
         blocked = self._queue.busy or self._held_back or not self._may_write
         allowed_bytes = 0 if intake.has_limit else _PAUSE_READING_BYTES
         too_much = blocked and self._queue.waiting_bytes > allowed_bytes
         too_much = too_much or (intake.is_full and (blocked or not self._queue.waiting_bytes))
         if too_much == self._transport.is_reading() and not self._transport.is_closing():
+            self._is_muted = too_much
             if too_much:
                 self._transport.pause_reading()
             else:
