@@ -17,6 +17,10 @@ _SCENARIOS: Final = (
     "shift-by",
     "from-file",
 )
+_WHAT_IT_IS: Final = (
+    "This tool helps to list all consumer groups, describe a consumer group, delete consumer group info, or"
+    " reset consumer group offsets."
+)
 _NEITHER_EXECUTE_NOR_DRY_RUN: Final = (
     "WARN: No action will be performed as the --execute option is missing. In version 5.0, this command will"
     " require either --dry-run or --execute to be specified. You should add the --dry-run option explicitly"
@@ -30,6 +34,8 @@ def check(given: Given) -> str:
     As the tool does, warns on standard error of a reset that says neither --execute nor --dry-run, and that
     before it looks at the rest.
     """
+    if given.has("help") or not given.options:
+        raise ToolUsageError(_WHAT_IT_IS)
     if not given.has("bootstrap-server") and not given.has("validate-regex"):
         raise ToolUsageError('Missing required argument "[bootstrap-server]"')
     _check_describe(given)

@@ -75,7 +75,7 @@ def describe(given: Given, cluster: "Cluster", *, with_offsets: bool) -> "list[D
     for group_id in string_order(answers):
         answer = answers[group_id]
         if isinstance(answer, Refused):
-            raise _failure(cluster, group_id, answer)
+            raise failure_of(cluster, group_id, answer)
         groups[group_id] = answer
     commits = _commits(cluster, asks, list(groups)) if with_offsets else {}
     topics = {commit.topic for of_group in commits.values() for commit in of_group}
@@ -109,12 +109,12 @@ def _commits(cluster: "Cluster", asks: "GroupAsks", groups: Sequence[str]) -> "d
     commits = {}
     for group_id, answer in committed(asks, groups, lambda done: None).items():
         if isinstance(answer, Refused):
-            raise _failure(cluster, group_id, answer)
+            raise failure_of(cluster, group_id, answer)
         commits[group_id] = answer
     return commits
 
 
-def _failure(cluster: "Cluster", group_id: str, refused: "Refused") -> ToolError | SourceError:
+def failure_of(cluster: "Cluster", group_id: str, refused: "Refused") -> ToolError | SourceError:
     """What the tool says of it, where that is known; else kgroup's own words."""
     if refused.error_code not in _EXCEPTIONS:
         return SourceError(f"{cluster.name}: group {group_id}: {refused.why}")

@@ -22,6 +22,10 @@ class ToolError(Exception):
         cause = f"{_ERRORS}{exception}: {message}"
         return cls(cause, f"java.util.concurrent.ExecutionException: {cause}")
 
+    def within_runtime_exception(self) -> "ToolError":
+        """The same where the tool throws it on, in a RuntimeException."""
+        return ToolError(self.trace or self.message, f"java.lang.RuntimeException: {self.trace}")
+
 
 def print_error(message: str) -> None:
     """Print as the tool's `printError` does, to standard output."""

@@ -58,8 +58,6 @@ _ONLY_WITH: Final = {
 }
 """Options that are there only beside one of these."""
 
-_NEGATIVE: Final = ("-0", "-1", "-2", "-3", "-4", "-5", "-6", "-7", "-8", "-9")
-
 
 @dataclass(frozen=True, slots=True)
 class Given:
@@ -84,6 +82,7 @@ class Given:
 def parse(arguments: Sequence[str]) -> Given:
     """Read a command line. Words that belong to no option are passed over, as the tool does.
 
+    An option may begin with one dash, too, and one that needs a value takes the next word, whatever it is.
     Raises ToolUsageError, with what Java's own message is, for an option that there is not, one without its
     value, and one that does not go with the action.
     """
@@ -91,18 +90,21 @@ def parse(arguments: Sequence[str]) -> Given:
     words = list(arguments)
     while words:
         word = words.pop(0)
-        if not word.startswith("--") or word == "--":
+        if word == "--":
+            break
+        if not word.startswith("-") or word == "-":
             continue
-        name, equals, value = word[2:].partition("=")
+        name, equals, value = word.removeprefix("-").removeprefix("-").partition("=")
         if name not in _OPTIONS:
-            raise _java("UnrecognizedOptionException", f"{name} is not a recognized option")
+            unknown = name if word.startswith("--") else word[1]  # letters that are options by themselves
+            raise _java("UnrecognizedOptionException", f"{unknown} is not a recognized option")
         values = options.setdefault(name, [])
         takes = _OPTIONS[name]
         if takes is _Takes.NOTHING:
             continue
         if equals:
             values.append(value)
-        elif words and _is_value(words[0]):
+        elif words and (takes is _Takes.ONE or _is_value(words[0])):
             values.append(words.pop(0))
         elif takes is _Takes.ONE:
             raise _java("OptionMissingRequiredArgumentException", f"Option {name} requires an argument")
@@ -117,8 +119,8 @@ def parse(arguments: Sequence[str]) -> Given:
 
 
 def _is_value(word: str) -> bool:
-    """A word that begins with a dash is an option, unless it is a number, or the dash alone."""
-    return not word.startswith("-") or word == "-" or word.startswith(_NEGATIVE)
+    """A word that begins with a dash is no value of an option that may stand without one."""
+    return not word.startswith("-") or word == "-"
 
 
 def _java(exception: str, message: str) -> ToolUsageError:

@@ -1,5 +1,6 @@
 """`--reset-offsets`: new offsets for groups without members."""
 
+import re
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
@@ -11,6 +12,7 @@ from kgroup.cli.compat.failure import ToolError, print_error
 from kgroup.cli.compat.given import Given, ToolUsageError
 
 if TYPE_CHECKING:
+    from kgroup.history.groups.model import Group
     from kgroup.net.admin.cluster import Cluster
     from kgroup.operations.model import GroupOffsets, PartitionLimits, PlanRow
     from kgroup.operations.targets import Strategy
@@ -20,6 +22,10 @@ _NO_SCENARIO: Final = (
     "Option '[reset-offsets]' requires one of the following scenarios: [[to-earliest], [to-current],"
     " [to-latest], [by-duration], [to-datetime], [from-file], [shift-by], [to-offset]]"
 )
+_UNKNOWN: Final = "UNKNOWN_TOPIC_OR_PARTITION"
+_INTEGER: Final = r"[+-]?[0-9]+"
+_INT: Final = range(-(2**31), 2**31)
+_LONG: Final = range(-(2**63), 2**63)
 _NO_SCOPE: Final = "One of the reset scopes should be defined: --all-topics, --topic."
 
 
@@ -27,13 +33,13 @@ def run(given: Given, cluster: "Cluster") -> None:
     """Print what the offsets are, or will be."""
     from kgroup.cli.compat.describe_groups import chosen_groups
     from kgroup.history.groups.model import GroupKind
-    from kgroup.net.admin.group_states import is_idle, present_group
+    from kgroup.net.admin.group_states import is_idle
     from kgroup.report.compat.changes import export_lines, reset_lines
 
     reset = _Reset(given, cluster)
     offsets: dict[str, dict[TopicPartition, int]] = {}
     for group in string_order(chosen_groups(given, cluster)):
-        found = present_group(cluster, group)
+        found = _present(cluster, group)
         offsets[group] = {}
         if found is not None and found.kind is GroupKind.STREAMS:
             print_error(
@@ -54,6 +60,21 @@ def run(given: Given, cluster: "Cluster") -> None:
         print(line)
 
 
+def _present(cluster: "Cluster", group: str) -> "Group | None":
+    from kgroup.cli.compat.describe_groups import failure_of
+    from kgroup.net.admin.coordinated import CoordinatorError
+    from kgroup.net.admin.group_asks import Refused
+    from kgroup.net.admin.group_states import present_group
+
+    try:
+        return present_group(cluster, group)
+    except CoordinatorError as error:
+        failure = failure_of(cluster, group, Refused(error.code, str(error)))
+        if isinstance(failure, ToolError):
+            raise failure.within_runtime_exception() from None
+        raise
+
+
 class _Reset:
     """The reset that a command line asks for."""
 
@@ -68,7 +89,7 @@ class _Reset:
         from kgroup.api.operations.asked import limits_of
         from kgroup.net.admin.committed import fetch_offsets
         from kgroup.operations.plan import Outside, make_plan
-        from kgroup.operations.targets import ShiftBy, targets
+        from kgroup.operations.targets import ShiftBy, ToCurrent, targets
 
         offsets = fetch_offsets(self._cluster, group)
         partitions = self._partitions(offsets)
@@ -83,7 +104,9 @@ class _Reset:
         limits = limits_of(self._cluster, partitions)
         in_order = hash_order(list(dict.fromkeys(partitions)), partition_hash)
         found = targets(strategy, offsets, in_order, limits, self._at_time(strategy, limits, in_order))
-        rows = make_plan(offsets, found, limits, outside=Outside.CLAMPED)
+        # What is committed is committed again, wherever it is.
+        outside = Outside.KEPT if isinstance(strategy, ToCurrent) else Outside.CLAMPED
+        rows = make_plan(offsets, found, limits, outside=outside)
         if self._given.has("execute"):
             self._execute(group, rows, existed=existed)
         new = {row.change.place: row.change.new.offset for row in rows if row.change.new is not None}
@@ -131,15 +154,26 @@ class _Reset:
     def _require(self, partitions: "Sequence[TopicPartition]") -> None:
         """Raises ToolError for partitions that there are not, or that have no leader."""
         topics = self._cluster.topics({topic for topic, _ in partitions}) if partitions else {}
-        if any(topic not in topics for topic, _ in partitions):
-            raise _unknown_topic()
+        gone = next(((topic, number) for topic, number in partitions if topic not in topics), None)
+        if gone is not None:
+            raise self._unknown(*gone)
         missing = [(topic, number) for topic, number in partitions if number not in topics[topic].leaders]
         if missing:
             why = f'The partitions "{",".join(_names(missing))}" do not exist'
-            raise ToolError(why, exception("UNKNOWN_TOPIC_OR_PARTITION", why))
+            raise ToolError(why, exception(_UNKNOWN, why))
         leaderless = [place for place in partitions if topics[place[0]].leaders[place[1]] is None]
         if leaderless:
             raise ToolError(f'The partitions "{",".join(_names(leaderless))}" have no leader')
+
+    def _unknown(self, topic: str, partition: int) -> ToolError:
+        """Of a topic named with partitions, and of one in a file, whose logs are asked for without a look."""
+        text = message(_UNKNOWN)
+        if self._given.has("from-file"):
+            text = (
+                f"Failed to fetch metadata for partition {topic}-{partition} because metadata for topic"
+                f" `{topic}` could not be found"
+            )
+        return ToolError.of_future("UnknownTopicOrPartitionException", text).within_runtime_exception()
 
     def _at_time(
         self,
@@ -196,7 +230,7 @@ def _numbered(text: str) -> "list[TopicPartition]":
         raise _illegal(f"Invalid topic arg '{text}', expected topic name and partitions")
     topic, numbers = parts
     for number in numbers.split(","):
-        if not number.isascii() or not number.isdigit():
+        if not re.fullmatch(_INTEGER, number) or int(number) not in _INT:
             raise _illegal(f"Invalid partition '{number}' specified in topic arg '{text}''")
     return [(topic, int(number)) for number in numbers.split(",")]
 
@@ -214,20 +248,19 @@ def _integer(given: Given, option: str) -> int | None:
     text = given.one(option)
     if text is None:
         return None
-    try:
+    if re.fullmatch(_INTEGER, text) and int(text) in _LONG:
         return int(text)
-    except ValueError:
-        why = f"Cannot parse argument '{text}' of option {option}"
-        raise ToolError(why, f"joptsimple.OptionArgumentConversionException: {why}") from None
+    why = f"Cannot parse argument '{text}' of option {option}"
+    raise ToolError(why, f"joptsimple.OptionArgumentConversionException: {why}")
 
 
 def _unknown_topic() -> ToolError:
-    error = "UNKNOWN_TOPIC_OR_PARTITION"
-    return ToolError(message(error), exception(error))
+    return ToolError(message(_UNKNOWN), exception(_UNKNOWN))
 
 
-def _illegal(why: str) -> ToolError:
-    return ToolError(why, f"java.lang.IllegalArgumentException: {why}")
+def _illegal(why: str) -> ToolUsageError:
+    """An IllegalArgumentException, which the tool takes for a wrong use of it."""
+    return ToolUsageError(why)
 
 
 def _names(places: "Iterable[TopicPartition]") -> list[str]:

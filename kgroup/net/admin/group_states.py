@@ -6,6 +6,7 @@ from typing import Final
 from kgroup.errors import SourceError
 from kgroup.history.groups.model import Group, GroupKind, GroupState
 from kgroup.net.admin.cluster import Cluster
+from kgroup.net.admin.coordinated import CoordinatorError
 from kgroup.net.admin.group_asks import GroupAsks, Refused
 from kgroup.net.admin.group_descriptions import describe_groups
 from kgroup.net.admin.group_listing import list_groups
@@ -58,4 +59,5 @@ def _present(cluster: Cluster, group: str, answer: Group | Refused) -> Group | S
         return answer
     if _is_missing(answer):
         return None
-    return SourceError(f"{cluster.name}: cannot describe group {group!r}: {answer.why}")
+    why = f"{cluster.name}: cannot describe group {group!r}: {answer.why}"
+    return SourceError(why) if answer.error_code is None else CoordinatorError(why, answer.error_code)

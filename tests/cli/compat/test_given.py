@@ -8,6 +8,10 @@ import pytest
 from kgroup.cli.compat.checks import check
 from kgroup.cli.compat.given import ToolUsageError, parse
 
+_WHAT_IT_IS = (
+    "This tool helps to list all consumer groups, describe a consumer group, delete consumer group info, or"
+    " reset consumer group offsets."
+)
 B = ("--bootstrap-server", "b:1")
 
 
@@ -32,6 +36,17 @@ def test_values_follow_or_are_glued_and_other_words_are_passed_over() -> None:
     assert given.has("list") and not given.has("describe")
 
 
+def test_an_option_that_needs_a_value_takes_the_next_word_whatever_it_is() -> None:
+    """So a negative duration is one, and so is an option that was meant for another place."""
+    given = parse(["--by-duration", "-PT1H", "--topic", "--to-earliest", "--group", "--"])
+    assert given.options == {"by-duration": ["-PT1H"], "topic": ["--to-earliest"], "group": ["--"]}
+
+
+def test_options_may_begin_with_one_dash_and_end_with_two_alone() -> None:
+    given = parse(["-describe", "-group=g", "-", "-verbose", "--", "--bogus"])
+    assert given.options == {"describe": [], "group": ["g"], "verbose": []}
+
+
 def test_a_value_that_may_be_there_is_no_option() -> None:
     assert parse(["--list", "--state", "--type", "classic"]).options == {
         "list": [],
@@ -44,6 +59,7 @@ def test_a_value_that_may_be_there_is_no_option() -> None:
     ("line", "message"),
     [
         ("--bogus", "joptsimple.UnrecognizedOptionException: bogus is not a recognized option"),
+        ("--describe -xyz", "joptsimple.UnrecognizedOptionException: x is not a recognized option"),
         ("--desc", "joptsimple.UnrecognizedOptionException: desc is not a recognized option"),
         (
             "--describe --group",
@@ -71,6 +87,8 @@ def test_what_cannot_be_read(line: str, message: str) -> None:
     ("line", "message"),
     [
         ("--list", 'Missing required argument "[bootstrap-server]"'),
+        ("", _WHAT_IT_IS),
+        ("-b --list --help", _WHAT_IT_IS),
         (
             "-b",
             "Command must include exactly one action: --list, --describe, --delete, --reset-offsets,"

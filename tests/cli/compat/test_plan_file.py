@@ -50,3 +50,31 @@ def test_a_later_line_that_is_wrong_ends_it(tmp_path: Path) -> None:
         plan(tmp_path, "orders,0,5\norders,1,y\n", "g")
     assert raised.value.message == f'{_TRACE} `long` from String "y": not a valid `long` value'
     assert raised.value.trace == f"java.lang.RuntimeException: {raised.value.message}"
+
+
+def test_a_line_with_too_many_fields_tells_which_form_the_file_has(tmp_path: Path) -> None:
+    """Of a topic whose name is a number the line without a group can be read, but for its end."""
+    assert plan(tmp_path, "g,7,1,5\n", "g") == {"g": {("7", 1): 5}}
+    with pytest.raises(ToolError) as raised:
+        plan(tmp_path, "orders,0,1,5,7\n", "g")
+    assert raised.value.message == (
+        "com.fasterxml.jackson.dataformat.csv.CsvReadException: Too many entries: expected at most 4"
+        ' (value #4 (1 chars) "7")'
+    )
+
+
+@pytest.mark.parametrize("text", ["", "orders,0,5\n\norders,2,3\n"])
+def test_an_empty_line_is_an_error(tmp_path: Path, text: str) -> None:
+    with pytest.raises(ToolError) as raised:
+        plan(tmp_path, text, "g")
+    assert raised.value.message == (
+        "com.fasterxml.jackson.databind.exc.MismatchedInputException: No content to map due to end-of-input\n"
+        " at [Source: (StringReader); line: UNKNOWN, column: UNKNOWN]"
+    )
+
+
+def test_a_file_that_cannot_be_read_is_called_by_its_name(tmp_path: Path) -> None:
+    with pytest.raises(ToolError) as raised:
+        read_plan(f"{tmp_path}/gone.csv", ["g"])
+    assert raised.value.message == f"java.io.IOException: Unable to read file {tmp_path}/gone.csv"
+    assert raised.value.trace == f"java.lang.RuntimeException: {raised.value.message}"
