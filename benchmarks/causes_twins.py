@@ -8,6 +8,9 @@ when its session was over leaves by itself at that moment, and whoever left by i
 before. If all records that the coordinator writes, before and after, are the same with the same times, two
 lives with different causes have one log. Only coordinators that write the same records when nothing is
 changed are counted, and only classic groups.
+
+`named` are the departures whose cause `kgroup replay` grades rightly: of those without a twin the log may
+tell all, of those with one a rule can only say what is likelier.
 """
 
 import argparse
@@ -19,7 +22,7 @@ from unittest.mock import patch
 
 from tabulate import tabulate
 
-from benchmarks.causes_simulated import members_alone
+from benchmarks.causes_simulated import judge_seed, members_alone
 from kgroup.broker import hosted_coordinator
 from kgroup.group.coordinator.coordinator import GroupCoordinator
 from kgroup.group.coordinator.events import MemberRemoved
@@ -136,15 +139,16 @@ def diaries_of(seed: int) -> list[Diary]:
     return diaries
 
 
-def twins_of(diary: Diary) -> Iterator[tuple[str, bool]]:
-    """Each departure by the coordinator's word, and whether another cause leaves the same log."""
+def twins_of(diary: Diary) -> Iterator[tuple[str, bool, str]]:
+    """Each departure by the coordinator's word, whether another cause leaves the same log, and the member."""
     if diary.played(diary.calls) != diary.records:
         return
     for departure in diary.departures:
         if departure.why == "session expired":
-            yield "session-expired", _is_same(diary, _left_instead(diary, departure))
+            is_twin = _is_same(diary, _left_instead(diary, departure))
+            yield "session-expired", is_twin, departure.member_id
         elif departure.why.startswith("left"):
-            yield "leave", _is_same(diary, _silent_instead(diary, departure))
+            yield "leave", _is_same(diary, _silent_instead(diary, departure)), departure.member_id
 
 
 def _is_same(diary: Diary, calls: list[Call] | None) -> bool:
@@ -203,13 +207,26 @@ def _silent_instead(diary: Diary, departure: Departure) -> list[Call] | None:
     return [*made, replace(left, name="expire", arguments=()), *calls[departure.call + 1 :]]
 
 
-def table(found: Counter[tuple[str, bool]]) -> str:
+def named_in(seed: int) -> set[tuple[str, str]]:
+    """The causes of departures that replay grades in a seed's world, each with its member."""
+    return {
+        (str(judged.cause.kind), member_id)
+        for judged in judge_seed(seed)
+        if judged.is_graded
+        for member_id in judged.cause.member_ids
+    }
+
+
+def table(found: Counter[tuple[str, bool, bool]]) -> str:
     """A line for each cause."""
-    rows = [
-        (cause, found[cause, True] + found[cause, False], found[cause, True])
-        for cause in ("session-expired", "leave")
-    ]
-    return tabulate(rows, headers=("cause", "departures", "with a twin of another cause"))
+    rows = []
+    for cause in ("session-expired", "leave"):
+        twins, others = (sum(found[cause, twin, named] for named in (True, False)) for twin in (True, False))
+        rows.append(
+            (cause, twins + others, twins, found[cause, True, True], others, found[cause, False, True])
+        )
+    heads = ("cause", "departures", "with a twin of another cause", "named", "without", "named")
+    return tabulate(rows, headers=heads)
 
 
 def main() -> None:
@@ -220,14 +237,15 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=10, metavar="N")
     parser.add_argument("--first", type=int, default=1000, metavar="SEED")
     given = parser.parse_args()
-    found: Counter[tuple[str, bool]] = Counter()
+    found: Counter[tuple[str, bool, bool]] = Counter()
     skipped = total = 0
     for seed in range(given.first, given.first + given.seeds):
+        named = named_in(seed)
         for diary in diaries_of(seed):
             departures = list(twins_of(diary))
             total += len(diary.departures)
             skipped += len(diary.departures) - len(departures)
-            found.update(departures)
+            found.update((cause, twin, (cause, member) in named) for cause, twin, member in departures)
     print(table(found))
     print(f"{skipped} of {total} departures are of other kinds, or of coordinators that are not counted")
 

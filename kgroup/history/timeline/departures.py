@@ -247,12 +247,16 @@ def _round_was_shorter(
     """Whether the round cannot have lasted `longest_ms`, after which members that do not rejoin are dropped.
 
     It began after the one before; a lone member has nobody to wait for; and a member that stays rejoins
-    when it next polls, so that under eager assignment it committed until shortly after the beginning.
+    when it next polls, so that under eager assignment it committed until shortly after the beginning. Where
+    nobody stays, several that all were heard of a session before the end or later were closed together: none
+    of them can have been away from poll() for so long and have been dropped for it.
     """
     if previous.at_ms is None or current.at_ms is None:
         return False
     if current.at_ms - previous.at_ms < longest_ms or len(previous.members) == 1:
         return True
+    if not current.members:
+        return _all_were_heard_of(previous, current.at_ms, tracks)
     if current.protocol == "cooperative-sticky":
         return False  # these go on committing while a round lasts
     stayed = {member.member_id for member in current.members}
@@ -264,6 +268,15 @@ def _round_was_shorter(
         if current.at_ms - silence.last_ms + noticed_ms < longest_ms:
             return True
     return False
+
+
+def _all_were_heard_of(previous: Roster, at_ms: int, tracks: dict[Partition, CommitTrack]) -> bool:
+    heard = [
+        at_ms - silence.last_ms < (member.session_timeout_ms or 0)
+        for member in previous.members
+        if (silence := silence_of(tracks, member.owned, previous.offset)) is not None
+    ]
+    return len(heard) > 1 and all(heard)
 
 
 def _without_session_timeout(member: TimelineMember, quiet: Quiet, *, cut: bool) -> Cause:

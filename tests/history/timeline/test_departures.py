@@ -212,3 +212,22 @@ def test_the_last_commit_with_another_coordinator_is_by_another_clock() -> None:
     same, other = (Evidence(tracks=tracks, clock_from=offset) for offset in (50, 51))
     assert why_gone(A, roster(60_000, A, B), roster(100_000, B), same).kind is K.LEAVE
     assert why_gone(A, roster(60_000, A, B), roster(100_000, B), other).kind is K.MEMBER_GONE
+
+
+A_SECOND_BEFORE, A_SESSION_BEFORE = 99_000, 90_000
+
+
+@pytest.mark.parametrize(
+    ("others", "kind"),
+    [
+        (A_SECOND_BEFORE, K.LEAVE),
+        (A_SESSION_BEFORE + 1, K.LEAVE),
+        (A_SESSION_BEFORE, K.MEMBER_GONE),  # that one may have waited for the other to be dropped
+        (None, K.MEMBER_GONE),  # nothing is known of it
+    ],
+)
+def test_of_members_that_all_were_just_heard_of_none_was_dropped(others: int | None, kind: CauseKind) -> None:
+    tracks = {P0: commits_until(A_SECOND_BEFORE)}
+    if others is not None:
+        tracks[P1] = commits_until(others)
+    assert why_gone(A, roster(0, A, B), roster(100_000), Evidence(tracks=tracks)).kind is kind

@@ -1,6 +1,7 @@
 """kgroup's own live commands with the settings of each way in, and what they say to who is refused."""
 
 import json
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -120,3 +121,36 @@ def test_a_token_that_has_expired_is_one_line(cluster: Secured, tmp_path: Path) 
     [told] = errors.splitlines()
     assert 'OAUTHBEARER login refused: {"status":"invalid_token"}; the token expired 2' in told
     assert told.endswith("Z: see sasl.jaas.config")
+
+
+@pytest.mark.parametrize("mode", ["MTLS", "SCRAM-SHA-512", "OAUTHBEARER"])
+def test_record_comes_in_by_each_way_and_what_it_records_is_read(
+    cluster: Secured, mode: str, tmp_path: Path
+) -> None:
+    recording = tmp_path / "recording"
+    line = command(cluster, mode, "record", "--to", str(recording), "--sample", "1s", folder=tmp_path)
+    with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as recorder:
+        assert recorder.stdout is not None
+        assert recorder.stdout.readline() == f"ready {recording}\n"
+        recorder.send_signal(signal.SIGTERM)
+        _, errors = recorder.communicate(timeout=PATIENCE_S)
+    assert recorder.returncode == 0
+    assert errors.startswith("kgroup: recorded 1 batches, ") and len(errors.splitlines()) == 1
+    status, report, errors = run(
+        [sys.executable, "-m", "kgroup", "lag-report", str(recording), "-o", "jsonl", "--group", "billing"]
+    )
+    (row,) = map(json.loads, report.splitlines())
+    assert (status, errors) == (0, "")
+    assert (row["current_offset"], row["lag"], row["log_end_source"]) == (1, 2, "recorded")
+
+
+def test_record_with_a_wrong_password_ends_with_one_line(cluster: Secured, tmp_path: Path) -> None:
+    recording = tmp_path / "recording"
+    line = command(
+        cluster, "SCRAM-SHA-512", "record", "--to", str(recording), folder=tmp_path, password="wrong"
+    )
+    status, output, errors = run(line)
+    assert (status, output) == (1, "")
+    (said,) = errors.splitlines()
+    assert "SCRAM-SHA-512" in said and "wrong" not in said
+    assert not list(tmp_path.glob("recording/__consumer_offsets*"))
