@@ -6,11 +6,13 @@
 
 A Parquet table that is overwritten is not there for a while, and not at all when the driver is killed
 meanwhile. So a new version is written beside the old one, and then the view is altered, which is one change
-in the metastore: whoever looks sees the old rows or the new ones.
+in the metastore: whoever looks sees the old rows or the new ones. A version is numbered by the time at which
+it was written, so that by the next one's number it is known since when nobody begins with it any more.
 """
 
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from kgroup.errors import InputError, KgroupError
@@ -19,7 +21,9 @@ from kgroup.spark.spark_notes import stream_id
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-_KEPT: Final = 6  # versions, the newest among them: queries that began with an older one go on
+# Queries that began with an older version go on: these are kept, and those replaced less long ago than this.
+_KEPT: Final = 6  # the newest among them
+_KEPT_MS: Final = 10 * 60_000
 _VERSION: Final = "version"
 _STREAM: Final = "stream"
 _BATCH: Final = "batch"
@@ -57,7 +61,7 @@ def check_stream_table(session: "SparkSession", name: str) -> None:
             )
 
 
-def replace_latest(session: "SparkSession", name: str, rows: "DataFrame") -> None:
+def replace_latest(session: "SparkSession", name: str, rows: "DataFrame", now_ms: int) -> None:
     """Make these the rows of the view `name`, instead of those before. Raises KgroupError with the cause."""
     from kgroup.spark.failure import raised_as_kgroup_error
 
@@ -65,13 +69,19 @@ def replace_latest(session: "SparkSession", name: str, rows: "DataFrame") -> Non
     with raised_as_kgroup_error(f"--save-as {name}"):
         _create(session, table, rows, {_VERSION: "BIGINT"})
         versions = _versions(session, table)
-        version = max(versions, default=0) + 1
+        version = max(now_ms, max(versions, default=0) + 1)  # also by a clock that was put back
         _put(session, table, rows, f"{_VERSION} = {version}")
         names = ", ".join(f"`{column}`" for column in rows.columns)
         query = f"AS SELECT {names} FROM {table} WHERE {_VERSION} = {version}"
         session.sql(f"{'ALTER' if session.catalog.tableExists(name) else 'CREATE'} VIEW {name} {query}")
-        for old in versions[: 1 - _KEPT]:
+        for old in outdated([*versions, version], now_ms):
             session.sql(f"ALTER TABLE {table} DROP IF EXISTS PARTITION ({_VERSION} = {old})")
+
+
+def outdated(versions: Sequence[int], now_ms: int) -> list[int]:
+    """The versions to remove of these, in order, the last of which is the newest."""
+    long_ago = [version for version, next_ms in pairwise(versions) if next_ms <= now_ms - _KEPT_MS]
+    return long_ago[: max(len(versions) - _KEPT, 0)]
 
 
 def append_events(

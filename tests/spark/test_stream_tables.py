@@ -8,10 +8,13 @@ import pytest
 
 from kgroup.errors import InputError, KgroupError
 from kgroup.spark import stream_tables
-from kgroup.spark.stream_tables import append_events, check_stream_table, replace_latest
+from kgroup.spark.stream_tables import append_events, check_stream_table, outdated, replace_latest
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+NOW_MS = 1_800_000_000_000
+MINUTE_MS = 60_000
 
 pytestmark = pytest.mark.spark
 
@@ -35,23 +38,51 @@ def test_each_takes_the_place_of_the_one_before_and_a_few_old_ones_are_kept(
     spark: "SparkSession", name: str
 ) -> None:
     for number in range(8):
-        replace_latest(spark, name, frame(spark, number, number + 1))
+        replace_latest(spark, name, frame(spark, number, number + 1), NOW_MS + number * MINUTE_MS * 10)
         assert lags(spark, name) == [number, number + 1]
     assert spark.table(name).columns == ["group", "lag"]
     kept = spark.sql(f"SELECT DISTINCT version FROM {name}_versions").collect()
-    assert sorted(row.version for row in kept) == [3, 4, 5, 6, 7, 8]
+    assert sorted((row.version - NOW_MS) // MINUTE_MS for row in kept) == [20, 30, 40, 50, 60, 70]
+
+
+@pytest.mark.parametrize(
+    ("minutes", "removed"),
+    [
+        ([], []),
+        ([0, 1, 2, 3, 4, 30], []),  # no more than six
+        ([0, 1, 2, 3, 4, 5, 30], [0]),
+        # Nine minutes ago somebody may have begun with the one of minute 20.
+        ([0, 10, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30], [0, 10]),
+        ([0, 10, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30], [0, 10, 19]),
+    ],
+)
+def test_what_was_replaced_less_than_ten_minutes_ago_is_kept_too(
+    minutes: list[int], removed: list[int]
+) -> None:
+    versions = [NOW_MS + minute * MINUTE_MS for minute in minutes]
+    assert outdated(versions, NOW_MS + 30 * MINUTE_MS) == [NOW_MS + each * MINUTE_MS for each in removed]
+
+
+def test_versions_that_were_counted_or_written_by_a_clock_ahead_are_followed(
+    spark: "SparkSession", name: str
+) -> None:
+    for now_ms in (3, 1, NOW_MS, NOW_MS - 5):
+        replace_latest(spark, name, frame(spark, now_ms), now_ms)
+        assert lags(spark, name) == [now_ms]
+    kept = spark.sql(f"SELECT DISTINCT version FROM {name}_versions").collect()
+    assert sorted(row.version for row in kept) == [3, 4, NOW_MS, NOW_MS + 1]
 
 
 def test_no_rows_are_none(spark: "SparkSession", name: str) -> None:
     for rows in ([1], [], [2]):
-        replace_latest(spark, name, frame(spark, *rows))
+        replace_latest(spark, name, frame(spark, *rows), NOW_MS)
         assert lags(spark, name) == rows
 
 
 def test_until_all_is_written_the_old_rows_are_there(
     spark: "SparkSession", name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    replace_latest(spark, name, frame(spark, 1))
+    replace_latest(spark, name, frame(spark, 1), NOW_MS)
     put, seen = stream_tables._put, list[list[int]]()
 
     def dies(*arguments: Any) -> None:
@@ -62,9 +93,9 @@ def test_until_all_is_written_the_old_rows_are_there(
     with monkeypatch.context() as dying:
         dying.setattr(stream_tables, "_put", dies)
         with pytest.raises(KgroupError, match="gone"):
-            replace_latest(spark, name, frame(spark, 2))
+            replace_latest(spark, name, frame(spark, 2), NOW_MS)
     assert (seen, lags(spark, name)) == ([[1]], [1])
-    replace_latest(spark, name, frame(spark, 3))
+    replace_latest(spark, name, frame(spark, 3), NOW_MS)
     assert lags(spark, name) == [3]
 
 
@@ -88,10 +119,10 @@ def test_before_anything_has_happened_the_table_is_there(
 
 
 def test_a_table_of_that_name_and_other_columns_are_one_line(spark: "SparkSession", name: str) -> None:
-    replace_latest(spark, name, frame(spark, 1))
+    replace_latest(spark, name, frame(spark, 1), NOW_MS)
     check_stream_table(spark, name)
     with pytest.raises(KgroupError, match=r"lag_versions has other columns, as another report made it"):
-        replace_latest(spark, name, frame(spark, 1).withColumnRenamed("lag", "behind"))
+        replace_latest(spark, name, frame(spark, 1).withColumnRenamed("lag", "behind"), NOW_MS)
     with pytest.raises(InputError, match=r"^--save-as kgroup_tables.lag_versions: a table is there already"):
         check_stream_table(spark, f"{name}_versions")
 

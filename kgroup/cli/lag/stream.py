@@ -163,7 +163,7 @@ class _Batches:
             report = report_of(logs, everything, scanned, as_of, progress=self.request.progress)
             found: list[Finding] = []
             if self.open_findings is None or self.request.save_as is not None:
-                self._write(number, self._chunks(report, found))
+                self._write(number, self._chunks(report, found), int(time.time() * 1000))
             if self.open_findings is not None:
                 events = self._events(number, report, found, self.open_findings)
                 self._tell(number, events or ())
@@ -200,7 +200,7 @@ class _Batches:
 
         return open_findings.events(number, decide)
 
-    def _write(self, number: int, chunks: "Iterable[Columns]") -> None:
+    def _write(self, number: int, chunks: "Iterable[Columns]", clock_ms: int) -> None:
         output, save_as = self.request.output, self.request.save_as
         if save_as is None and output.path is None:
             emit_columns(chunks, self.columns, output)
@@ -213,7 +213,8 @@ class _Batches:
         from kgroup.spark.stream_tables import replace_latest
         from kgroup.spark.tables import frame_of
 
-        replace_latest(self.session, save_as, frame_of(self.session, arrow_schema(self.columns), batches))
+        rows = frame_of(self.session, arrow_schema(self.columns), batches)
+        replace_latest(self.session, save_as, rows, clock_ms)
 
     def _tell(self, number: int, events: "Sequence[Row]") -> None:
         output, save_as = self.request.output, self.request.save_as
