@@ -10,6 +10,7 @@ import pytest
 from hypothesis import Phase, settings
 
 if TYPE_CHECKING:
+    from xdist.remote import Producer
     from xdist.scheduler import LoadScopeScheduling
 
 # Making an archive of Spark's classes goes on behind a session's end, and would do so behind each test's.
@@ -21,6 +22,8 @@ settings.register_profile("exhaustive", max_examples=5000, deadline=None)
 settings.register_profile(
     "mutants", settings.get_profile("quick"), phases=(Phase.explicit, Phase.generate), print_blob=False
 )
+# For scripts/coverage.sh: what all examples together reach, some of them reach.
+settings.register_profile("reach", settings.get_profile("quick"), max_examples=20)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 
 
@@ -39,11 +42,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config) -> "LoadScopeScheduling":
+def pytest_xdist_make_scheduler(config: pytest.Config, log: "Producer") -> "LoadScopeScheduling":
     """The tests of a file are for one worker."""
     from tests.workers import ByFile
 
-    return ByFile(config)
+    return ByFile(config, log)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -7,8 +7,13 @@ at each of some 20,000 ends it counts all units of the worker.
 """
 
 import re
+from typing import TYPE_CHECKING
 
+import pytest
 from xdist.scheduler import LoadScopeScheduling
+
+if TYPE_CHECKING:
+    from xdist.remote import Producer
 
 _SPARK = "tests/spark/"
 _README = "tests/test_readme.py"
@@ -29,7 +34,11 @@ def unit_of_work(test: str) -> str:
 
 
 class ByFile(LoadScopeScheduling):
-    """Units are files, but for what `unit_of_work` says otherwise."""
+    """Units are files, but for what `unit_of_work` says otherwise, and begun in the order of the tests."""
+
+    def __init__(self, config: pytest.Config, log: "Producer | None" = None) -> None:
+        super().__init__(config, log)
+        config.option.loadscopereorder = False
 
     def _split_scope(self, nodeid: str) -> str:
         return unit_of_work(nodeid)
