@@ -1,6 +1,6 @@
 """Plans an undo from its file: the changes that restore the previous state."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -8,7 +8,7 @@ from kgroup.api.operations.asked import gone_partitions, idle_groups, known_limi
 from kgroup.api.operations.each_group import each_group
 from kgroup.api.operations.planned import PlannedOperation, steps_of
 from kgroup.api.operations.undo_file import read_undo_file
-from kgroup.errors import RefusedError
+from kgroup.errors import RefusedError, did_you_mean
 from kgroup.history.groups.model import Group
 from kgroup.net.admin.cluster import Cluster
 from kgroup.net.admin.committed import fetch_offsets
@@ -20,18 +20,29 @@ from kgroup.report.progress import NO_PROGRESS, Progress
 
 
 def plan_undo(
-    cluster: Cluster, path: Path, *, now_ms: int, command: str, progress: Progress = NO_PROGRESS
+    cluster: Cluster,
+    path: Path,
+    groups: Collection[str] = (),
+    *,
+    now_ms: int,
+    command: str,
+    progress: Progress = NO_PROGRESS,
 ) -> PlannedOperation:
     """What undoes the operation of an undo file, as far as it was made; no rows if all is as before.
 
-    Raises RefusedError for the file of another cluster, or a group with members; else as reading the file and
-    asking the cluster do.
+    Only of these `groups`, by default of all. Raises RefusedError for the file of another cluster, a group
+    that is not in it, or one with members; else as reading the file and asking the cluster do.
     """
     journal = read_undo_file(path)
     there = cluster.cluster_id()
     if journal.head.cluster_id != there:
         raise RefusedError(f"{path}: made on cluster {journal.head.cluster_id}, and this is {there}")
-    groups = sorted(journal.head.existed)
+    for group in groups:
+        if group not in journal.head.existed:
+            raise RefusedError(
+                f"{path}: has nothing of group {group!r}{did_you_mean(group, journal.head.existed)}"
+            )
+    groups = sorted(groups or journal.head.existed)
     ways = each_group("planning", groups, lambda group: _way(cluster, journal, group, now_ms), progress)
     at_work = [way.group for way in ways if way.rows or way.is_ours]
     found = idle_groups(cluster, at_work, create=True, progress=progress)

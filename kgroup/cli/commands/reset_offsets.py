@@ -76,7 +76,7 @@ def reset_offsets(
     changes, and the result is read back. The group must have no members. docs/operations.md has the rules.
     """
     named = list(dict.fromkeys(groups or ()))
-    strategies.check(named, topics or (), all_topics=all_topics, clamp=clamp, create=create)
+    strategies.check(named, topics or (), all_topics=all_topics, clamp=clamp, create=create, others=others)
     execution.check()
     from kgroup.api.operations.reset import Scope, plan_reset
     from kgroup.api.operations.undo import plan_undo
@@ -85,7 +85,9 @@ def reset_offsets(
     now_ms, progress = int(time.time() * 1000), TerminalProgress(quiet=quiet)
     with Cluster(connection) as cluster:
         if strategies.undo is not None:
-            planned = plan_undo(cluster, strategies.undo, now_ms=now_ms, command="undo", progress=progress)
+            planned = plan_undo(
+                cluster, strategies.undo, named, now_ms=now_ms, command="undo", progress=progress
+            )
         else:
             by_group = strategies.of_groups(named, cluster, connection)
             planned = plan_reset(

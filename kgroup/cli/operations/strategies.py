@@ -45,8 +45,8 @@ RULES: Final[tuple[Rule, ...]] = (
     Clash(options={"--topic"}, others={"--all-topics"}),
     Clash(
         options={"--undo"},
-        others={"GROUP", "--topic", "--all-topics", "--clamp", "--create"},
-        why="--undo restores everything in its file: it does not go with {other}",
+        others={"--topic", "--all-topics", "--clamp", "--create", "--others"},
+        why="--undo restores all that its file has of a group: it does not go with {other}",
     ),
     Needs(
         options=set(_STRATEGIES) - {"--undo", "--from-file"},
@@ -141,13 +141,20 @@ class Strategies:
         option(
             "--undo",
             metavar="FILE",
-            help="The state before the operation that wrote this undo file.",
+            help="The state before the operation that wrote this undo file; with GROUP only of these groups.",
             section=Section.SETUP,
         ),
     ] = None
 
     def check(
-        self, groups: Sequence[str], topics: Sequence[str], *, all_topics: bool, clamp: bool, create: bool
+        self,
+        groups: Sequence[str],
+        topics: Sequence[str],
+        *,
+        all_topics: bool,
+        clamp: bool,
+        create: bool,
+        others: bool,
     ) -> None:
         """Raises InputError for what does not go together, a time that is none, or an offset too high."""
         given: dict[str, object] = {
@@ -167,6 +174,7 @@ class Strategies:
             "--all-topics": all_topics,
             "--clamp": clamp,
             "--create": create,
+            "--others": others,
         }
         check_options(RULES, given)
         self._time_ms()

@@ -297,6 +297,27 @@ def test_undo_says_what_was_committed_since(
     )
 
 
+def test_undo_of_some_groups_leaves_the_others_which_may_be_active(
+    kafka: kgroup.testing.Cluster, kgroup: Kgroup, tmp_path: Path
+) -> None:
+    path, groups = tmp_path / "undo", ["some-1", "some-2", "some-3"]
+    for name in groups:
+        commit(kafka.bootstrap, name, BEFORE)
+    line = ["reset-offsets", "-b", kafka.bootstrap, "--execute", "-q"]
+    change = [*groups, "--topic", "orders:2", "--to-earliest", "--undo-file", str(path)]
+    assert kgroup(*line, *change).status == 0
+    with member(kafka.bootstrap, "some-2"):
+        refused = kgroup(*line, "--undo", str(path))
+        assert refused.err.startswith("kgroup: group 'some-2' is Stable: 1 member is in it")
+        assert kgroup(*line, "--undo", str(path), "some-3", "some-1").status == 0
+    assert [committed(kafka.bootstrap, name)["orders", 2][0] for name in groups][::2] == [200, 200]
+    wrong = kgroup(*line, "--undo", str(path), "nosuch")
+    assert (wrong.status, wrong.err) == (
+        1,
+        f"kgroup: {path}: has nothing of group 'nosuch'\n",
+    )
+
+
 def test_undo_leaves_a_topic_that_is_gone_and_restores_the_rest(
     kafka: kgroup.testing.Cluster, kgroup: Kgroup, group: str, tmp_path: Path
 ) -> None:
