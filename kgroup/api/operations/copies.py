@@ -12,6 +12,7 @@ from kgroup.api.operations.asked import (
     with_times,
 )
 from kgroup.api.operations.each_group import each_group
+from kgroup.api.operations.notes import GroupNotes, note_lines
 from kgroup.api.operations.planned import PlannedOperation, steps_of
 from kgroup.errors import RefusedError
 from kgroup.net.admin.cluster import Cluster
@@ -20,7 +21,7 @@ from kgroup.net.admin.timestamps import TimeInLog, first_newer
 from kgroup.net.admin.unread import UnreadPlace, fetch_first_unread
 from kgroup.operations.chosen import chosen_partitions, parse_topic, require_partitions
 from kgroup.operations.model import GroupOffsets, PartitionLimits, PlanRow, Position, Target
-from kgroup.operations.plan import Outside, make_plan, totals
+from kgroup.operations.plan import Outside, make_plan
 from kgroup.protocol.topic_partition import TopicPartition
 from kgroup.report.progress import NO_PROGRESS, Progress
 
@@ -33,7 +34,7 @@ class _OfGroup(NamedTuple):
 
     rows: Sequence[PlanRow]
     existed: bool
-    notes: Sequence[str]
+    notes: GroupNotes
 
 
 def plan_copy(
@@ -71,10 +72,8 @@ def plan_copy(
         targets = _targets(there, here, positions, limits, by_time=by_time)
         rows = make_plan(offsets, targets, limits, outside=Outside.CLAMPED if clamp else Outside.REFUSED)
         rows, unread = with_times(here, rows, now_ms)
-        notes = [f"time unknown: {problem}" for problem in unread]
-        notes.append(f"{destination}: {totals(rows).sentence()}")
-        if expiry := expiry_note(here, destination):
-            notes.append(f"{destination}: {expiry}")
+        expiry = expiry_note(here, destination)
+        notes = GroupNotes(group=destination, rows=rows, after=[expiry] if expiry else [], unread=unread)
         return _OfGroup(rows, existed, notes)
 
     made = each_group("planning", list(sources), of_one, progress)
@@ -84,7 +83,7 @@ def plan_copy(
         rows=rows,
         steps=tuple(steps_of(row.change for row in rows)),
         existed={group: of_group.existed for group, of_group in zip(sources, made, strict=True)},
-        notes=tuple(note for of_group in made for note in of_group.notes),
+        notes=note_lines([of_group.notes for of_group in made]),
     )
 
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from kgroup.api.operations.asked import existing_groups, idle_groups, partitions_by_topic
 from kgroup.api.operations.each_group import each_group
+from kgroup.api.operations.notes import GroupNotes, note_lines
 from kgroup.api.operations.planned import PlannedOperation, steps_of
 from kgroup.errors import RefusedError
 from kgroup.net.admin.cluster import Cluster
@@ -11,7 +12,7 @@ from kgroup.net.admin.committed import fetch_offsets, fetch_offsets_and_open
 from kgroup.operations.chosen import chosen_partitions, parse_topic
 from kgroup.operations.journal import Step, StepKind
 from kgroup.operations.model import Change, PlanRow, Target
-from kgroup.operations.plan import make_plan, totals
+from kgroup.operations.plan import make_plan
 from kgroup.protocol.topic_partition import TopicPartition
 from kgroup.report.progress import NO_PROGRESS, Progress
 
@@ -34,7 +35,7 @@ def deletion_of(
     """The same without a look whether the groups are there, and empty: their coordinators will say."""
     rows: list[PlanRow] = []
     steps: list[Step] = []
-    notes: list[str] = []
+    notes: list[GroupNotes] = []
     each = list(dict.fromkeys(groups))
     found = each_group("reading offsets", each, lambda group: fetch_offsets(cluster, group), progress)
     for group, commits in ((offsets.group, offsets.commits) for offsets in found):
@@ -45,13 +46,17 @@ def deletion_of(
         of_group = [PlanRow(change=change) for change in changes]
         rows += of_group
         steps.append(Step(kind=StepKind.DELETE_GROUP, group=group, changes=tuple(changes)))
-        notes.append(f"{group}: {totals(of_group).sentence() if of_group else 'has no offsets'}")
+        notes.append(
+            GroupNotes(group=group, rows=of_group)
+            if of_group
+            else GroupNotes(group=group, after=["has no offsets"])
+        )
     return PlannedOperation(
         command=command,
         rows=tuple(rows),
         steps=tuple(steps),
         existed=dict.fromkeys(dict.fromkeys(groups), True),
-        notes=tuple(notes),
+        notes=note_lines(notes),
     )
 
 
@@ -90,8 +95,8 @@ def plan_delete_offsets(
         rows=rows,
         steps=tuple(steps_of(row.change for row in rows)),
         existed=dict.fromkeys(each, True),
-        notes=tuple(
-            f"{group}: {totals(of_group).sentence()}" for group, of_group in zip(each, made, strict=True)
+        notes=note_lines(
+            [GroupNotes(group=group, rows=of_group) for group, of_group in zip(each, made, strict=True)]
         ),
     )
 

@@ -14,6 +14,7 @@ from kgroup.api.operations.asked import (
     with_times,
 )
 from kgroup.api.operations.each_group import each_group
+from kgroup.api.operations.notes import GroupNotes, note_lines
 from kgroup.api.operations.others import with_others
 from kgroup.api.operations.planned import PlannedOperation, steps_of
 from kgroup.errors import InputError, RefusedError, SourceError
@@ -24,7 +25,7 @@ from kgroup.net.admin.timestamps import TimeInLog, first_newer
 from kgroup.operations.chosen import chosen_partitions, parse_topic, require_partitions
 from kgroup.operations.model import GroupOffsets, PartitionLimits, PlanRow
 from kgroup.operations.offsets_file import Offsets, parse_offsets
-from kgroup.operations.plan import Outside, clamped, make_plan, totals
+from kgroup.operations.plan import Outside, clamped, make_plan
 from kgroup.operations.targets import Strategy, ToPositions, ToTime, targets
 from kgroup.protocol.topic_partition import TopicPartition
 from kgroup.report.progress import NO_PROGRESS, Progress
@@ -43,7 +44,7 @@ class _OfGroup(NamedTuple):
 
     rows: Sequence[PlanRow]
     existed: bool
-    notes: Sequence[str]
+    notes: GroupNotes
 
 
 def plan_reset(
@@ -71,19 +72,16 @@ def plan_reset(
         existed = found[group] is not None
         offsets = fetch_offsets_and_open(cluster, group) if existed else GroupOffsets(group=group)
         rows, warnings = _rows(cluster, offsets, strategies[group], scope, clamp=clamp)
-        notes = [f"{group}: {warning}" for warning in warnings]
         rows, problems = with_times(cluster, rows, now_ms)
-        notes += [f"time unknown: {problem}" for problem in problems]
-        notes.append(f"{group}: {totals(rows).sentence()}")
-        if not existed:
-            notes.append(f"{group}: there is no such group yet")
+        after = [] if existed else ["there is no such group yet"]
         if any(row.change.new is not None for row in rows) and (expiry := expiry_note(cluster, group)):
-            notes.append(f"{group}: {expiry}")
+            after.append(expiry)
+        notes = GroupNotes(group=group, before=warnings, rows=rows, after=after, unread=problems)
         return _OfGroup(rows, existed, notes)
 
     made = each_group("planning", groups, of_one, progress)
     rows = [row for of_group in made for row in of_group.rows]
-    notes = [note for of_group in made for note in of_group.notes]
+    notes = list(note_lines([of_group.notes for of_group in made]))
     if others:
         rows, refused = with_others(cluster, rows)
         notes += refused

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from kgroup.api.operations.asked import gone_partitions, idle_groups, known_limits, with_times
 from kgroup.api.operations.each_group import each_group
+from kgroup.api.operations.notes import GroupNotes, note_lines
 from kgroup.api.operations.planned import PlannedOperation, steps_of
 from kgroup.api.operations.undo_file import read_undo_file
 from kgroup.errors import RefusedError, did_you_mean
@@ -14,7 +15,7 @@ from kgroup.net.admin.cluster import Cluster
 from kgroup.net.admin.committed import fetch_offsets
 from kgroup.operations.journal import Journal, Step, StepKind
 from kgroup.operations.model import GroupOffsets, PlanRow
-from kgroup.operations.plan import Outside, make_plan, totals
+from kgroup.operations.plan import Outside, make_plan
 from kgroup.operations.undo import groups_to_delete, way_back
 from kgroup.report.progress import NO_PROGRESS, Progress
 
@@ -54,7 +55,7 @@ def plan_undo(
         existed={
             group: each.existed for group, each in zip(groups, made, strict=True) if each.existed is not None
         },
-        notes=tuple(note for each in made for note in each.notes),
+        notes=note_lines([each.notes for each in made]),
     )
 
 
@@ -62,7 +63,8 @@ class _Way(NamedTuple):
     """A group's way back; `is_ours` if the operation made the group, and nothing is left in it then."""
 
     group: str
-    notes: Sequence[str]
+    left: Sequence[str]
+    unread: Sequence[str]
     rows: Sequence[PlanRow]
     is_ours: bool
 
@@ -70,7 +72,7 @@ class _Way(NamedTuple):
 class _OfGroup(NamedTuple):
     """A group's part of a plan; `existed` is None where nothing is to be done."""
 
-    notes: Sequence[str]
+    notes: GroupNotes
     existed: bool | None = None
     rows: Sequence[PlanRow] = ()
     steps: Sequence[Step] = ()
@@ -80,26 +82,26 @@ def _way(cluster: Cluster, journal: Journal, group: str, now_ms: int) -> _Way:
     offsets = fetch_offsets(cluster, group)
     way = way_back(journal, group, offsets.commits)
     way.leave_gone(gone_partitions(cluster, way.targets))
-    notes = [f"{group}: {topic}-{number}: {why}" for (topic, number), why in sorted(way.left.items())]
+    left = [f"{topic}-{number}: {why}" for (topic, number), why in sorted(way.left.items())]
     limits = known_limits(cluster, sorted(way.targets))
     rows = make_plan(offsets, way.targets, limits, outside=Outside.KEPT)
     rows, problems = with_times(cluster, rows, now_ms)
-    notes += [f"time unknown: {problem}" for problem in problems]
-    return _Way(group, notes, rows, _is_ours(journal, offsets, rows))
+    return _Way(group, left, problems, rows, _is_ours(journal, offsets, rows))
 
 
 def _of_group(way: _Way, found: Group | None) -> _OfGroup:
-    group, notes = way.group, list(way.notes)
+    notes = GroupNotes(group=way.group, before=way.left, unread=way.unread)
     if not way.rows and not way.is_ours:
-        return _OfGroup(notes or [f"{group}: is as it was before"])
+        after = [] if way.left else ["is as it was before"]
+        return _OfGroup(notes._replace(after=after))
     if found is None and not way.rows:
-        return _OfGroup([*notes, f"{group}: is not there, as before"])
-    notes.append(f"{group}: {totals(way.rows).sentence()}")
+        return _OfGroup(notes._replace(after=["is not there, as before"]))
     steps = list(steps_of(row.change for row in way.rows))
+    after = []
     if way.is_ours:
-        notes.append(f"{group}: was not there before, and is deleted")
-        steps.append(Step(kind=StepKind.DELETE_GROUP, group=group, changes=()))
-    return _OfGroup(notes, found is not None, way.rows, steps)
+        after.append("was not there before, and is deleted")
+        steps.append(Step(kind=StepKind.DELETE_GROUP, group=way.group, changes=()))
+    return _OfGroup(notes._replace(rows=way.rows, after=after), found is not None, way.rows, steps)
 
 
 def _is_ours(journal: Journal, offsets: GroupOffsets, rows: list[PlanRow]) -> bool:

@@ -126,6 +126,8 @@ def copy_offsets(
     }
     check_options((*RULES, *(_OTHER_CLUSTER if to_bootstrap is not None else ())), given)
     sources = _sources(groups, same_names=same_names)
+    if to_bootstrap is None and groups[0] == groups[1]:
+        raise InputError(f"FROM and TO are the same group, {groups[0]!r}")
     execution.check()
     from kgroup.api.operations.copies import plan_copy
     from kgroup.net.admin.cluster import Cluster

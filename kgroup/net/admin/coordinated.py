@@ -6,16 +6,10 @@ from typing import Any, Final
 
 from kgroup.errors import SourceError
 from kgroup.net.admin.cluster import Cluster, UnsupportedError, error_name
+from kgroup.net.admin.pauses import MOVING
 from kgroup.protocol.error_codes import ErrorCode
 
-_MOVING: Final = frozenset(
-    {
-        ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
-        ErrorCode.COORDINATOR_NOT_AVAILABLE,
-        ErrorCode.NOT_COORDINATOR,
-        ErrorCode.REBALANCE_IN_PROGRESS,
-    }
-)
+_MOVING: Final = frozenset({*MOVING, ErrorCode.REBALANCE_IN_PROGRESS})
 """What Kafka's AdminClient tries again (`AlterConsumerGroupOffsetsHandler` and its siblings)."""
 _TRIES: Final = 14  # with the pauses some 20 seconds: what a fail-over takes
 _FAULTS_MAX: Final = 3
