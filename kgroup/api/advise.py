@@ -1,6 +1,6 @@
 """Advice on the settings of groups, and a check of a client that is about to join one."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import ceil
 from pathlib import Path
@@ -10,10 +10,13 @@ from kgroup.api.names import names_given
 from kgroup.api.opened import OpenedLogs
 from kgroup.api.replay import Replayed, replay_all
 from kgroup.api.tabular import Tabular
+from kgroup.broker.folder_scan import METADATA_TOPIC
+from kgroup.broker.metadata_log import read_metadata_log
 from kgroup.errors import InputError, SourceError
 from kgroup.history.advise.advise import advise as advise_group
 from kgroup.history.advise.gate import client_properties, objections
 from kgroup.history.advise.model import Advice, Objection, Pause, Pauses, Setting
+from kgroup.history.advise.own_settings import without_effect
 from kgroup.history.advise.pauses import PauseReader
 from kgroup.history.timeline.model import Grade, Timeline
 from kgroup.input_files import SETTINGS_BYTES_MAX, read_input_file
@@ -117,6 +120,7 @@ def advise(
 
     `groups` are names or shell patterns; the default is all. `retention_ms` is the broker's
     offsets.retention.minutes. Lag is as of `now_ms` (epoch ms), by default the newest record in the log.
+    Settings that a group has of its own come from the cluster, or from the metadata log in the log directory.
     Raises SourceError if none of the groups exists or the logs cannot be read; InputError for standard
     input, because the log is read twice.
     """
@@ -127,20 +131,46 @@ def advise(
     pauses = _at_work(logs, reader.pauses())
     report = lag_report(logs, groups=patterns, findings=True, now_ms=now_ms, progress=progress)
     growing = _growing(report.findings())
+    own, untold = own_settings(logs, replayed)
     advice = [
         piece
         for timeline in replayed.values()
         for piece in (
             *advise_group(timeline, pauses.get(timeline.group_id), retention_ms),
             *_more_members(timeline, growing.get(timeline.group_id, ())),
+            *without_effect(timeline, own.get(timeline.group_id, {})),
         )
     ]
     return Advised(
         advice=tuple(advice),
         groups=len(replayed),
         problems=_problems(replayed),
-        remarks=replayed.remarks,
+        remarks=(*replayed.remarks, *untold),
     )
+
+
+def own_settings(logs: OpenedLogs, groups: Collection[str]) -> tuple[dict[str, dict[str, str]], list[str]]:
+    """What is set for each group alone, by name and value, and remarks on what cannot be told."""
+    if logs.cluster is not None:
+        from kgroup.net.admin.group_settings import group_settings
+
+        found, untold = group_settings(logs.cluster, groups)
+        if untold:
+            shown = f"{untold[0]!r}" if len(untold) == 1 else counted(len(untold), "group")
+            return found, [
+                f"the cluster tells no settings of {shown}: whether some have no effect is not known"
+            ]
+        return found, []
+    own: dict[str, dict[str, str]] = {}
+    remarks = []
+    for folder in (log_dir.path / f"{METADATA_TOPIC}-0" for log_dir in logs.sources.log_dirs):
+        if not folder.is_dir():
+            continue
+        try:
+            own |= read_metadata_log(folder).group_configs
+        except SourceError as error:
+            remarks.append(f"{error}: settings of groups are not known")
+    return own, remarks
 
 
 def check_client(

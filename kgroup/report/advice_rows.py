@@ -74,7 +74,7 @@ def advice_rows(advice: Iterable[Advice]) -> Iterator[Row]:
     for piece in advice:
         yield {
             "group": piece.group,
-            "setting": piece.setting.value,
+            "setting": str(piece.setting),
             "now": piece.now,
             "advised": piece.advised,
             "grade": piece.grade.value,
@@ -87,7 +87,7 @@ def advice_rows(advice: Iterable[Advice]) -> Iterator[Row]:
 def advice_table(advice: Iterable[Advice]) -> Iterator[Row]:
     """A row of ADVICE_TABLE for each; what the log leaves open has a question mark."""
     for piece, row in zip(advice, advice_rows(advice), strict=True):
-        yield {**row, "setting": piece.setting.value + _mark(piece.grade)}
+        yield {**row, "setting": str(piece.setting) + _mark(piece.grade)}
 
 
 def objection_rows(objections: Iterable[Objection]) -> Iterator[Row]:

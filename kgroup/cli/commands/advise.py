@@ -88,9 +88,9 @@ def advise(
 
     From the log's history of each group: session timeouts against the silence of members that came back,
     max.poll.interval.ms against the pauses between commits, restarts that static membership would have
-    spared, assignors and protocols by what they would have moved, the number of members, and how long
-    offsets are kept. Each row has the numbers from the history, or from a what-if. If a group's history
-    supports no advice, none is given.
+    spared, assignors and protocols by what they would have moved, the number of members, how long offsets
+    are kept, and settings of the group itself that its kind does not read. Each row has the numbers from the
+    history, or from a what-if. If a group's history supports no advice, none is given.
 
     With --protocol consumer it says for each group whether it can switch, by the brokers' own rule, which
     settings must go, what becomes of static members and racks, and what the same history would have cost.

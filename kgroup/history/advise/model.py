@@ -23,13 +23,14 @@ class Setting(StrEnum):
 class Advice:
     """One setting that a group's history speaks against.
 
-    `now` is what the log has of it and `advised` what to take, as text in the property's unit. `numbers` are
+    `setting` is a Setting, or the name of a setting of the group itself. `now` is what the log has of it and
+    `advised` what to take ("-": nothing), as text in the property's unit. `numbers` are
     those of the evidence: durations in ms, times epoch ms; `recorded_` and `supposed_` are the two sides of
     a what-if. `caution` is what it costs, or what the log does not tell.
     """
 
     group: str
-    setting: Setting
+    setting: str
     now: str
     advised: str
     grade: Grade
