@@ -23,13 +23,15 @@ def copied(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def google(copied: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LoggedStorage]:
-    """A copy as tools make it, which has files and no folders."""
+    """A copy as tools make it, which has files and no folders, but for one that somebody made."""
     with google_server(tmp_path_factory.mktemp("google")) as storage:
         system, root = Storage(storage.settings).open(storage.uri)
         for path in sorted(copied.rglob("*")):
             if path.is_file():
                 with system.open_output_stream(f"{root}/{path.relative_to(copied.parent)}") as stream:
                     stream.write(path.read_bytes())
+        system.create_dir(f"{root}/broker-1")
+        system.create_dir(f"{root}/empty")
         yield storage
 
 
