@@ -85,9 +85,14 @@ def _with_transactions(
     return replace(
         facts,
         partitions=tuple(
-            replace(partition, open_transaction=source.blocking(partition.row))
-            if partition.topic_partition in still
-            else partition
+            _blocked(partition, source) if partition.topic_partition in still else partition
             for partition in facts.partitions
         ),
     )
+
+
+def _blocked(partition: PartitionFacts, source: TransactionSource) -> PartitionFacts:
+    blocking = source.blocking(partition.row)
+    if blocking == partition.open_transaction:  # nothing and nothing, nearly always: facts are many
+        return partition
+    return replace(partition, open_transaction=blocking)
