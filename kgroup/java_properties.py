@@ -37,7 +37,7 @@ def parse_properties(text: str) -> dict[str, str]:
 
 
 def assignments(text: str) -> Iterator[Assignment]:
-    """What is set, line by line, without comments, continued lines joined and escapes resolved."""
+    """The assignments, line by line, without comments, continued lines joined and escapes resolved."""
     for number, line in _logical_lines(text):
         match = _ASSIGNMENT.match(line)
         assert match is not None  # every part of the pattern may be empty

@@ -44,7 +44,7 @@ class Commits(Tabular):
         return (min(times), max(times)) if times else None
 
     def longest_gaps(self) -> Iterator[CommitStep]:
-        """Of each group the commit that came after the longest time."""
+        """For each group the commit with the longest gap before it."""
         longest: dict[str, CommitStep] = {}
         for step in self.steps:
             before = longest.get(step.group)

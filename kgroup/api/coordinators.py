@@ -117,7 +117,7 @@ def live_coordinators(
 
 
 class GroupedBy(StrEnum):
-    """What groups are put together by: the offsets partition that keeps them, or their coordinator."""
+    """How groups are put together: by the offsets partition that keeps them, or by coordinator."""
 
     PARTITION = "partition"
     BROKER = "broker"

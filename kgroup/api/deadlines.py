@@ -48,7 +48,7 @@ _TIMES_LIVE: Final = 16
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounds:
-    """What is asked about: lags in records and in ms, `retention.ms` and `retention.bytes`; None is not.
+    """The bounds to check: lags in records and in ms, `retention.ms` and `retention.bytes`; None is not.
 
     With `of_topics` retention is each topic's own.
     """
@@ -60,7 +60,7 @@ class Bounds:
     of_topics: "Mapping[str, TopicRetention] | None" = None
 
     def of(self, topic: str) -> "Bounds":
-        """What is asked about a topic."""
+        """The bounds for a topic."""
         if self.of_topics is None:
             return self
         ms, size = self.of_topics.get(topic, (None, None))
@@ -339,7 +339,7 @@ class KnownEnds:
     ends: list[int | None]
 
     def at(self, time_ms: int) -> int | None:
-        """Where it ended then; None before the first time, or where that is unknown."""
+        """The log end at that time; None before the first time, or where that is unknown."""
         index = bisect_right(self.times_ms, time_ms)
         if index == 0:
             return None

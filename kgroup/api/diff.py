@@ -28,7 +28,7 @@ from kgroup.report.table import counted
 
 @dataclass(frozen=True, kw_only=True)
 class Diff(Tabular):
-    """What changed, by group. `groups` is how many there are on either side."""
+    """Changes by group. `groups` is the number of groups on either side."""
 
     changes: tuple[Change, ...]
     groups: int
@@ -49,7 +49,7 @@ class Diff(Tabular):
 
 @dataclass(frozen=True, kw_only=True)
 class MirrorDiff(Tabular):
-    """Where each group of the source stands in the mirror, by group, topic and partition."""
+    """The position in the mirror of each group of the source, by group, topic and partition."""
 
     commits: tuple[MirroredCommit, ...]
     groups: int
@@ -59,7 +59,7 @@ class MirrorDiff(Tabular):
 
     @property
     def findings(self) -> tuple[MirrorFinding, ...]:
-        """What is wrong, by group."""
+        """Findings by group."""
         return tuple(mirror_findings(self.commits))
 
     def __repr__(self) -> str:
@@ -82,7 +82,7 @@ def diff(
     topics: str | Sequence[str] | None = None,
     progress: Progress = NO_PROGRESS,
 ) -> Diff:
-    """What changed from one moment of a cluster to another.
+    """Compare two moments of a cluster.
 
     `groups` and `topics` are names or a shell's patterns. Raises SourceError if logs cannot be read, or none
     of the groups is on either side.

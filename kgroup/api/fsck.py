@@ -88,7 +88,7 @@ def fsck(logs: OpenedLogs, *, kafka_version: str = NEWEST, progress: Progress = 
 
 
 def replayed(blocks: Iterable[ScanBlock]) -> Iterator[Replayed]:
-    """What a coordinator replays, in the order of the log: commits by their groups, other records singly."""
+    """The records a coordinator replays, in log order: commits by their groups, other records singly."""
     for block in blocks:
         rows = block.commits
         is_value = ~rows["tombstone"].to_numpy(zero_copy_only=False)

@@ -91,7 +91,7 @@ class LiveLogs(OpenedLogs):
 
     @property
     def ends(self) -> Mapping[int, int]:
-        """Of each partition that was copied, the offset where the copy ends."""
+        """The end offset of each copied partition."""
         return self._ends
 
     def grow(self) -> None:

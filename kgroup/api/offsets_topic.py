@@ -53,7 +53,7 @@ class OffsetsTopic(Tabular):
 
     @cached_property
     def writing(self) -> tuple[Writing, ...]:
-        """What each group writes now, where the log's end says it."""
+        """Each group's current writing, where the end of the log shows it."""
         return tuple(each for partition in self.partitions for each in _writing(partition))
 
     @property
@@ -74,7 +74,7 @@ class OffsetsTopic(Tabular):
         )
 
     def rows(self, by: By = By.GROUP, groups: Sequence[str] | None = None) -> Iterator[Row]:
-        """What is asked of, the largest first. Raises SourceError if none of the groups is there."""
+        """The requested rows, largest first. Raises SourceError if none of the groups is there."""
         names = names_given(groups)
         if names is not None and (unmatched := without_match(names, there := self.groups())):
             raise SourceError(nothing_matches("group", unmatched, there, "; leave out --group to see all"))

@@ -28,7 +28,7 @@ _NEWCOMER = "a-first-member"
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class ProtocolAdvice(Tabular):
-    """What stands between groups and the consumer protocol, by group; `groups` is how many were looked at."""
+    """Obstacles between groups and the consumer protocol, by group; `groups` is the number examined."""
 
     steps: tuple[ProtocolStep, ...]
     groups: int

@@ -217,7 +217,7 @@ def states_now(logs: OpenedLogs, timelines: Iterable[Timeline]) -> Iterator[str]
 
 
 class ReadGroups(NamedTuple, Generic[_Made]):
-    """What was made of groups, by group id; the rest is as `Replayed` has it."""
+    """The results by group id; the rest is as `Replayed` has it."""
 
     groups: dict[str, _Made]
     problems: list[str]
@@ -272,7 +272,7 @@ class GroupReader:
 
     @property
     def total_bytes(self) -> int:
-        """What the first pass will read."""
+        """The bytes that the first pass will read."""
         first = next(iter(self._searched()))
         return sum(part.end - part.start for part in slices_of(first)) if not _has_stdin(first) else 0
 

@@ -54,7 +54,7 @@ class NodeSpec:
     others: dict[str, tuple[str, int]] = field(default_factory=dict)
 
     def address(self, listener: str) -> tuple[str, int]:
-        """Where those who came in by a listener find the node: by the same one."""
+        """The node's address for clients of a listener: on the same listener."""
         return self.others.get(listener, (self.host, self.port))
 
 
@@ -380,7 +380,7 @@ class Cluster:
     # ---- group coordinators -------------------------------------------------------------------
 
     def group_settings(self, group_id: str) -> GroupSettings:
-        """What holds for a group: the nodes' settings, changed by its own."""
+        """The settings in force for a group: the nodes' settings, overridden by its own."""
         return self._group_settings.get(group_id, self.settings.group)
 
     def configure_groups(self, configs: Mapping[str, Mapping[str, str]]) -> None:

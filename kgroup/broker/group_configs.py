@@ -143,7 +143,7 @@ def effective(configs: Mapping[str, str], settings: BrokerSettings) -> GroupSett
 
 
 def broker_value(name: str, settings: BrokerSettings) -> tuple[str, bool]:
-    """What holds for groups that have not set `name`, and whether the broker's properties say so."""
+    """The value for groups that have not set `name`, and whether it comes from the broker's properties."""
     config = CONFIGS[name]
     given = settings.properties.get(config.synonym, "")
     return (given, True) if whole_number(given) is not None else (config.default, False)

@@ -48,7 +48,7 @@ class Answer(NamedTuple):
 
 
 def raise_fault(call: Call, error: Exception) -> None:
-    """What a node does with a fault of kgroup's own unless it is told otherwise."""
+    """A node's default reaction to a fault of kgroup's own."""
     raise error
 
 

@@ -95,7 +95,7 @@ class Partition:
         return self.high_watermark >= self.leads_from
 
     def replicate_to(self, offset: int | None) -> None:
-        """How far the slowest replica in sync has come, which is never back; None: as far as the leader."""
+        """The position of the slowest in-sync replica, which never decreases; None: as far as the leader."""
         if offset is not None and self._replicated_to is not None:
             offset = max(offset, self._replicated_to)
         self._replicated_to = offset

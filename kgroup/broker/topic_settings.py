@@ -117,7 +117,7 @@ def _double(text: str) -> float | None:
 
 
 def batch_rules(configs: Mapping[str, str], settings: BrokerSettings, name: str) -> BatchRules:
-    """What holds for batches produced to the partition `name` of a topic with these settings."""
+    """The rules for batches produced to the partition `name` of a topic with these settings."""
 
     def number(config: str, default: int) -> int:
         configured = whole_number(configs.get(config, "").strip())

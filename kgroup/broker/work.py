@@ -10,7 +10,7 @@ Slices = Generator[None, None, T]
 
 
 def finished(work: Slices[T]) -> T:
-    """What the work comes to, done in one go."""
+    """The result of the work, done in one go."""
     while True:
         try:
             next(work)

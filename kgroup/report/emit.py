@@ -33,7 +33,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class OutputFormat(Enum):
-    """What `-o/--format` takes."""
+    """The values of `-o/--format`."""
 
     TABLE = "table"
     JSON = "json"

@@ -39,7 +39,7 @@ LATE_COLUMNS: Final = (
 
 
 class Drawing(StrEnum):
-    """What `--draw` takes."""
+    """The values of `--draw`."""
 
     MERMAID = "mermaid"
     DOT = "dot"

@@ -32,7 +32,7 @@ GROUP_COLUMNS: Final = (
 
 
 class SortBy(StrEnum):
-    """What `--sort` takes: the highest first, but names and states from A to Z."""
+    """The values of `--sort`: highest first, but names and states from A to Z."""
 
     NAME = "name"
     LAG = "lag"

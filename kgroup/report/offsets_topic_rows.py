@@ -45,7 +45,7 @@ _GROUP_RECORDS: Final = {
 
 
 class By(StrEnum):
-    """What `--by` puts bytes together by."""
+    """The values of `--by`: how bytes are summed up."""
 
     GROUP = "group"
     CLIENT = "client"

@@ -8,7 +8,7 @@ from kgroup.report.lag.metrics import gauge
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecorderState:
-    """What is said of a recorder. Times are epoch ms, 0 for never; counts are since it was started."""
+    """The state of a recorder. Times are epoch ms, 0 for never; counts are since it was started."""
 
     up: bool
     failures: int

@@ -212,7 +212,7 @@ def _by_topic(name: str) -> tuple[str, str]:
 
 
 def replica_end(asked: tuple[str, Sequence[tuple[int, str, int]]], storage: Storage) -> str:
-    """Where a replica's log ends, and its `partition.metadata`: JSON `{"end", "metadata", "error"}`.
+    """A replica's log end and `partition.metadata`: JSON `{"end", "metadata", "error"}`.
 
     Asked by its folder's URI and the base offset, name and size of its segments, in order. Of the last one
     that is read what is behind its last index entry, if it has one.

@@ -50,7 +50,7 @@ class OpenFindings:
         return positions_of(self._session, self._checkpoint, number).whole_ms is not None
 
     def events(self, number: int, decide: Decide) -> Sequence[Row]:
-        """What happens in micro-batch `number`. Raises InputError for a checkpoint that is damaged."""
+        """The events of micro-batch `number`. Raises InputError for a checkpoint that is damaged."""
         kept = self._kept(number)
         if number in kept:
             events, now_open = self._read(number)

@@ -33,7 +33,7 @@ class BadRequestError(KgroupError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sender:
-    """Who sends requests, as Kafka writes a principal, and the name of the listener they come in by."""
+    """The sender of requests, as Kafka writes a principal, and the name of the listener they come in by."""
 
     principal: str = "User:ANONYMOUS"
     listener: str = "PLAINTEXT"
@@ -189,7 +189,7 @@ def read_call(
     position = _REQUEST_HEADER.size
     client_id = ""
     if length >= 0:
-        # Java's strings take U+FFFD for what is no UTF-8, and so a client with such an id is served.
+        # Java's strings take U+FFFD for what is not UTF-8, and so a client with such an id is served.
         client_id = str(frame[position : position + length], "utf-8", "replace")
         position += length
     if api.is_flexible(version):

@@ -89,7 +89,7 @@ def _readable_bytes(path: Path) -> int | None:
 def chosen_blocks(
     blocks: Iterator[SegmentBlock | ReadRecord | Damage], preselection: Preselection, choice: Choice
 ) -> Iterator[ChosenItems | ReadRecord | Damage]:
-    """What is chosen of blocks and of what comes between them."""
+    """The selected records of blocks and of the items between them."""
     selection = BlockSelection(preselection, choice.kept)
     for item in blocks:
         if not isinstance(item, SegmentBlock):

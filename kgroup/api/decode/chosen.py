@@ -18,7 +18,7 @@ from kgroup.protocol.records.oddities import oddities
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What is `wanted`, and what has been found of it: `problems` and names are added to.
+    """The `wanted` records, and those found so far: `problems` and names are added to.
 
     `kept` are the partitions and offsets of the records that count, None if all do.
     """

@@ -88,7 +88,7 @@ class Decoded(Tabular):
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """What was asked for by name and is nowhere."""
+        """Names that were asked for and are nowhere in the log."""
         return tuple(self.counts.missing)
 
     def records(self) -> Iterator[ReadRecord | Damage]:

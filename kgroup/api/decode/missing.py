@@ -38,7 +38,7 @@ class NamesShown:
             self._seen_topics.add(key.topic)
 
     def missing(self, source: EntrySource) -> Iterator[str]:
-        """What was asked for and is nowhere in the log, with the nearest names that are.
+        """Names that were asked for and are nowhere in the log, with the nearest ones that are.
 
         Reads the keys of the whole log, unless all was shown that was asked for.
         """

@@ -27,7 +27,7 @@ class EntrySource(Protocol):
     """Records of the offsets topic, each with its place; `read` begins at the start whenever it is called."""
 
     def read(self, selection: Selection) -> Iterator[ReadRecord | Damage]:
-        """What may be of the selection, partition after partition, in the order of each log."""
+        """Records that may be in the selection, partition after partition, in the order of each log."""
 
     def outcome(self, read: ReadRecord) -> TransactionOutcome | None:
         """How the record's transaction ended; None if it is in none."""

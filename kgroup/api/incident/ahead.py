@@ -37,7 +37,7 @@ class AskedDeadline:
 
 
 def deadline_says(group: str, question: Says, evidence: Evidence) -> dict[str, Any] | None:
-    """Of the partitions asked about those in sight: how many, how much is unread there, and when it begins.
+    """The partitions with a deadline in sight: how many, how much is unread there, and when the first is due.
 
     Times are those of the partition whose deadline comes first. None if no deadline is in sight.
     """

@@ -206,7 +206,7 @@ def _range(group: str, question: Says, evidence: Evidence) -> Derived:
 
 
 def range_of(entry: LedgerEntry) -> tuple[str, str, int, int, int | None]:
-    """What tells a range from others of its group."""
+    """The fields that distinguish a range from others of its group."""
     return entry.kind.value, *entry.partition, entry.from_offset, entry.to_offset
 
 
@@ -224,7 +224,7 @@ def range_says(entry: LedgerEntry) -> dict[str, Any]:
 
 
 def identity_of(finding: Finding) -> tuple[str, str | None, int | None, str | None]:
-    """What tells a finding from others of its group."""
+    """The fields that distinguish a finding from others of its group."""
     return finding.kind.value, finding.topic, finding.partition, finding.member_id
 
 

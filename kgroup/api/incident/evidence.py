@@ -146,7 +146,7 @@ def _encoded_record(logged: LoggedEntry, offset: int) -> bytes:
 
 
 def commit_key(item: Item) -> OffsetCommitKey | None:
-    """What a commit is of; None for anything else."""
+    """The group, topic and partition of a commit; None for anything else."""
     if isinstance(item, LoggedEntry) and isinstance(item.entry, OffsetsEntry):
         key = item.entry.key
         return key if isinstance(key, OffsetCommitKey) else None

@@ -26,7 +26,7 @@ def committed_at(
     places: Sequence[TopicPartition],
     times_ms: Sequence[int],
 ) -> dict[TopicPartition, list[Committed | None]]:
-    """What counted for each partition at each of these times, which rise."""
+    """The committed offset in force for each partition at each of these ascending times."""
     counted: dict[TopicPartition, list[Committed | None]] = {}
     for place, commits in commit_history(group, items, places).items():
         counted[place] = [

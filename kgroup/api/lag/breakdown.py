@@ -25,7 +25,7 @@ class PartsSource(Protocol):
         """Find out at once what will be asked of these rows. Raises SourceError if nobody answers."""
 
     def parts(self, row: LagRow) -> UnreadParts | None:
-        """What is unread, None if that is unknown. Raises SourceError if it cannot be read."""
+        """The unread offsets, None if they are unknown. Raises SourceError if it cannot be read."""
 
     def last_stable_offset(self, row: LagRow) -> int | None:
         """Up to where readers of committed data get, for rows of which nothing else is known."""

@@ -82,7 +82,7 @@ class LagInputs:
         ]
 
     def remarks(self) -> Iterator[str]:
-        """What rows do not show and somebody may miss."""
+        """Remarks on what rows do not show and somebody may miss."""
         yield from self.remarks_on_groups()
         yield from remarks_on_streams(self.streams_with_rows())
         yield from remarks_on_all(self.ends, self.topics(), len(self.pending), self.commits.num_rows)
@@ -107,7 +107,7 @@ class LagInputs:
 
 
 def remarks_on_all(ends: LogEnds, topics: Collection[str], pending: int, commits: int) -> Iterator[str]:
-    """What is to be said of all groups' rows together, of which these are the topics and numbers."""
+    """Remarks on all groups' rows together, given their topics and numbers."""
     if pending:
         yield f"{pending} newer commits stand in transactions that are still open"
     if hidden := sorted(set(topics) & ends.hidden()):
@@ -178,7 +178,7 @@ def wanted_groups(
 
 
 def subscribed_topics(groups: Mapping[str, Group]) -> set[str]:
-    """What members subscribe to by name."""
+    """The topics members subscribe to by name."""
     return {
         topic for group in groups.values() for member in group.members for topic in member.subscribed or ()
     }
@@ -206,7 +206,7 @@ def raised(recorded: LogListing, furthest: Mapping[TopicPartition, int]) -> LogL
 
 
 def problems_in(newest: "Newest", sources: Sources) -> Iterator[str]:
-    """What of the offsets topic could not be read: each says where and why."""
+    """The parts of the offsets topic that could not be read: each with its place and cause."""
     for damage in newest.damage:
         yield damage_text(damage)
     for logged in newest.others:

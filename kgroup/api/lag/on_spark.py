@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def read_on_spark(
     session: "SparkSession", logs: "OpenedLogs", plan: "ScanPlan", progress: Progress
 ) -> "Scanned":
-    """What reading the logs here says, all in one job."""
+    """The same as reading the logs here, all in one Spark job."""
     from kgroup.spark import jobs
 
     with job_progress(session, f"Spark is reading {amount_of(logs)}", progress):

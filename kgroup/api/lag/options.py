@@ -21,7 +21,7 @@ WINDOW_COMMITS: Final = 10  # as many as Burrow keeps by default
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LagOptions:
-    """What is asked of each report. `groups` and `topics` are names or a shell's patterns; None is all.
+    """What each report should contain. `groups` and `topics` are names or a shell's patterns; None is all.
 
     `log_ends` is a file of log ends that win over all others. `rules` and `time_lag` are None where no status
     and no time lag is wanted. `hygiene` is for findings: those of hygiene, too.

@@ -188,11 +188,11 @@ def report_from(
 
 
 class Reported(Protocol):
-    """What there is to say of a report besides its rows, whoever makes these."""
+    """Everything about a report besides its rows, wherever those are made."""
 
     @property
     def options(self) -> LagOptions:
-        """What was asked."""
+        """The options of the report."""
 
     @property
     def as_of(self) -> AsOf:
@@ -200,7 +200,7 @@ class Reported(Protocol):
 
     @property
     def looks(self) -> "LagLooks | None":
-        """Where rates come from, None for one look."""
+        """The source of rates, None for a single look."""
 
     @property
     def problems(self) -> tuple[str, ...]:
@@ -274,7 +274,7 @@ class LagReport(Tabular):
             yield from self._found(self._judged(groups))
 
     def findings(self) -> "tuple[Finding, ...]":
-        """What is wrong with groups, by group id; first what is wrong with partitions of the offsets topic.
+        """Findings by group id; those on partitions of the offsets topic come first.
 
         Raises InputError if findings were not asked for.
         """
@@ -310,7 +310,7 @@ class LagReport(Tabular):
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """What could not be read: each with its place. Complete when the rows have been made."""
+        """Places that could not be read. Complete when the rows have been made."""
         return tuple(dict.fromkeys((*self.row_problems, *self.proof_problems)))
 
     @property
@@ -327,7 +327,7 @@ class LagReport(Tabular):
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """What the rows do not show and somebody may miss. Complete when the rows have been made."""
+        """Remarks on what rows do not show and somebody may miss. Complete when the rows have been made."""
         skipped = [f"{skipped.path}: not read: {skipped.why}" for skipped in self.sources.skipped]
         census = self._census() if self.options.findings and self.options.hygiene else ()
         return (*skipped, *self.inputs.remarks(), *self.unread_parts, *census)
@@ -343,7 +343,7 @@ class LagReport(Tabular):
         return map(remark_on, families(self.inputs.groups_by_id()))
 
     def missing(self) -> Iterator[str]:
-        """Of several groups or topics asked for, those that are not there."""
+        """The groups and topics that were asked for and do not exist."""
         groups, topics = self.options.groups or (), self.options.topics or ()
         if len(groups) > 1 and (absent := without_match(groups, self.inputs.group_ids())):
             yield nothing_matches("group", absent, self.inputs.group_ids())

@@ -55,7 +55,7 @@ _NAMES: Final = "the names of all groups"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportThere:
-    """What executors have made. Its lines are complete; rows and findings are fetched at each call."""
+    """A report made by executors. Its lines are complete; rows and findings are fetched at each call."""
 
     options: LagOptions
     as_of: AsOf
@@ -69,7 +69,7 @@ class ReportThere:
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """What could not be read: each with its place."""
+        """Places that could not be read."""
         return tuple(dict.fromkeys((*self.row_problems, *self.proof_problems)))
 
     def chunks(self) -> Iterator[LagChunk]:

@@ -21,7 +21,7 @@ class TimeSource(Protocol):
 
     @property
     def problems(self) -> Sequence[str]:
-        """What could not be read, once it has been met."""
+        """Places that could not be read, as far as they have been met."""
 
     def ask(self, rows: Sequence[LagRow]) -> None:
         """Find out at once what `time_lag` and `rates` will be asked of these rows."""

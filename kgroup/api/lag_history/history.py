@@ -33,7 +33,7 @@ _WINDOWS_MAX: Final = 20_000  # 208 days of quarters of an hour
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HistoryOptions:
-    """What was asked for. `since_ms` and `until_ms` are as far as the log goes if None.
+    """The options of a history. `since_ms` and `until_ms` are as far as the log goes if None.
 
     `groups` and `topics` are the names that were given, if any were.
     """
@@ -68,7 +68,7 @@ class Extent(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class UnknownEnds:
-    """Of so many topic partitions no past log end is known, and which is the first of them."""
+    """The number of topic partitions without any known past log end, and the first of them."""
 
     count: int
     first: TopicPartition
@@ -97,7 +97,7 @@ class HistoryHere:
     problems: tuple[str, ...]
 
     def missing(self, options: HistoryOptions) -> list[str]:
-        """What of the names given nothing here has or matches, with the nearest that there are."""
+        """The given names that nothing here has or matches, with the nearest that exist."""
         groups, topics = {group for group, _ in self.names}, {topic for _, topic in self.names}
         return [
             nothing_matches(kind, unmatched, names)

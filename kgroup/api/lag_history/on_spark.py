@@ -101,7 +101,7 @@ def history_on_spark(
 
 @dataclass(frozen=True, slots=True)
 class PartSummary:
-    """What the driver plans with: some keys of a part, evenly chosen, each for so many; and what to say."""
+    """The driver's input for planning: evenly chosen keys of a part, each for a number of them; and notes."""
 
     extent: Extent | None
     sample: tuple[CommitKey, ...]

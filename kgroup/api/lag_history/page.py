@@ -91,7 +91,7 @@ class _GroupNow:
 
 
 class PageRows:
-    """What the page needs of a report's rows, noted as they pass; `options` are the report's.
+    """The data of a report's rows that the page needs, noted as they pass; `options` are the report's.
 
     `number` is how many there are. `spans` are where each partition's log begins and ends now; `there` are
     the partitions of topics that exist.

@@ -111,7 +111,7 @@ class LagHistory(Tabular):
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """What could not be read: each with its place."""
+        """Places that could not be read."""
         return tuple(map(self._logs.message, self._made.problems))
 
     @property

@@ -16,7 +16,7 @@ Made = TypeVar("Made")
 def each_group(
     task: str, groups: Sequence[str], work: Callable[[str], Made], progress: Progress = NO_PROGRESS
 ) -> list[Made]:
-    """What `work` makes of each group, in their order. It runs in several threads, begun in that order.
+    """The results of `work` for each group, in order. It runs in several threads, begun in that order.
 
     Where it fails for one no other is begun, those under way are finished, and the error is raised: of
     several that of the first group. So it is the one that going one by one would have met.

@@ -29,7 +29,7 @@ def plan_undo(
     command: str,
     progress: Progress = NO_PROGRESS,
 ) -> PlannedOperation:
-    """What undoes the operation of an undo file, as far as it was made; no rows if all is as before.
+    """The plan that undoes an undo file's operation, as far as it was done; no rows if all is as before.
 
     Only of these `groups`, by default of all. Raises RefusedError for the file of another cluster, a group
     that is not in it, or one with members; else as reading the file and asking the cluster do.

@@ -18,7 +18,7 @@ _FORM: Final = "allow|deny PRINCIPAL OPERATION[,OPERATION] RESOURCE-TYPE NAME [p
 
 
 class Operation(IntEnum):
-    """What is done to a resource."""
+    """An operation on a resource."""
 
     ALL = 2
     READ = 3
@@ -36,7 +36,7 @@ class Operation(IntEnum):
 
 
 class ResourceType(IntEnum):
-    """What an ACL can be about."""
+    """The types of resources an ACL can be about."""
 
     TOPIC = 2
     GROUP = 3
@@ -52,7 +52,7 @@ class PatternType(IntEnum):
 
 
 class Permission(IntEnum):
-    """What an ACL does."""
+    """The effect of an ACL."""
 
     DENY = 2
     ALLOW = 3

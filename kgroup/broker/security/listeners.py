@@ -34,7 +34,7 @@ _SECRET: Final = ("password", "jaas.config", "keystore.key")
 
 
 class Protocol(StrEnum):
-    """What a listener speaks."""
+    """The security protocol of a listener."""
 
     PLAINTEXT = "PLAINTEXT"
     SSL = "SSL"
@@ -94,11 +94,11 @@ class ListenerPlan:
         return None if self.protocol.has_tls else f"{names} does not encrypt"
 
     def at(self, index: int) -> tuple[str, int]:
-        """Where the node of this index (0: the first) listens."""
+        """The address on which the node of this index (0: the first) listens."""
         return self.host, self.port + index if self.port else 0
 
     def told(self, index: int) -> tuple[str, int] | None:
-        """What the clients of that node are told, unless it is where it listens."""
+        """The address given to that node's clients, unless it is the one it listens on."""
         return None if self.advertised is None else (self.advertised[0], self.advertised[1] + index)
 
 

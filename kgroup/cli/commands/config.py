@@ -28,7 +28,7 @@ EXAMPLES: Final = (
 
 
 class Action(StrEnum):
-    """What can be done with names."""
+    """The actions on names."""
 
     LIST = "list"
     ADD = "add"

@@ -28,7 +28,7 @@ EXAMPLES: Final = (
 
 
 class Action(StrEnum):
-    """What can be done to a running cluster."""
+    """The actions on a running cluster."""
 
     KILL_NODE = "kill-node"
     START_NODE = "start-node"

@@ -22,7 +22,7 @@ from kgroup.lag.status.rule_sets import RuleSet
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """What to show, as the options of `lag-report` or of a command for one question gave it."""
+    """The requested view, as the options of `lag-report` or of a command for one question gave it."""
 
     status: Status = False
     rules: Rules = None

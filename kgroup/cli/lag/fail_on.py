@@ -22,7 +22,7 @@ _NAMED: Final = 3
 
 @dataclass(slots=True)
 class FailOn:
-    """What the user wants to fail on, and the groups in which each was seen."""
+    """The conditions to fail on, and the groups in which each was seen."""
 
     findings: dict[str, frozenset[FindingKind]] = field(default_factory=dict)
     statuses: dict[str, frozenset[PartitionStatus]] = field(default_factory=dict)

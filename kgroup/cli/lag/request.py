@@ -47,7 +47,7 @@ class LagRequest:
 
     @property
     def work(self) -> str:
-        """What is asked, as the name that lists of a Spark cluster's applications show."""
+        """The request in words, as the name that lists of a Spark cluster's applications show."""
         ways = {
             "--stream": self.streaming.stream,
             "--windows": self.asked.windows is not None,

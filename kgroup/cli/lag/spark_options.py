@@ -70,7 +70,7 @@ def spark_options(
         ),
     ] = None,
 ) -> SparkOptions | None:
-    """What the options say, None without --spark. Raises InputError for an address that is none."""
+    """The parsed options, None without --spark. Raises InputError for an invalid address."""
     if not spark:
         return None
     return SparkOptions(

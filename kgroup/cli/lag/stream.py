@@ -54,7 +54,7 @@ _PLAN: Final = ScanPlan(slots=WINDOW_COMMITS, history=True)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StreamSettings:
-    """What `--stream` came with. `every_ms` is None for `--once`; `now_ms` is None for the clock's time."""
+    """The options of `--stream`. `every_ms` is None for `--once`; `now_ms` is None for the clock's time."""
 
     checkpoint: str
     every_ms: int | None

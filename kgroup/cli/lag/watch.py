@@ -111,7 +111,7 @@ def _size(live: "Live") -> tuple[int, int]:
 def screen_lines(
     report: LagReport, failure: str | None, view: RowView, seconds: float, width: int, height: int
 ) -> Sequence[str]:
-    """What fits a screen: the largest lags first, and how many rows there are besides."""
+    """The rows that fit a screen, largest lags first, and the number of the others."""
     rows = sorted(view.rows(report), key=_lag_last_if_unknown, reverse=True)
     lags = [lag for row in rows if isinstance(lag := row["lag"], int)]
     total = f"lag {sum(max(lag, 0) for lag in lags)}"

@@ -21,7 +21,7 @@ class Sentence:
 
 
 def request_text(body: calls.MemberRequest) -> Sentence | None:
-    """What a member asks; None where that is not worth a line."""
+    """A member's request in words; None where it is not worth a line."""
     match body:
         case calls.FindCoordinator(key=group):
             return Sentence(text=f"FIND_COORDINATOR: who coordinates {group}?", subject="find-coordinator")
@@ -87,7 +87,7 @@ def _join(body: coordinator.JoinGroup) -> Sentence:
 
 
 def response_text(body: calls.MemberResponse) -> Sentence | None:
-    """What a member is answered; None where that is not worth a line."""
+    """The answer to a member in words; None where it is not worth a line."""
     match body:
         case calls.FindCoordinatorResponse(node=node, error_code=error):
             answer = error.name if node is None else f"{node.host} does"

@@ -38,7 +38,7 @@ _WORTH_PROCESSES = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Playing:
-    """What is played, and where its result goes. `explain`: tell every step, too."""
+    """The scenario to play, and where its result goes. `explain`: narrate every step, too."""
 
     name: str
     scenario: Scenario

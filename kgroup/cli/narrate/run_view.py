@@ -33,7 +33,7 @@ _GENERATIONS_SHOWN_MAX: Final = 40
 
 
 def history(chronicle: Chronicle) -> Row:
-    """What is to say of one run beside its measures: generations with their shares, states since when."""
+    """Everything about one run besides its measures: generations with their shares, states since when."""
     names = {letter: state.value for state, letter in LETTERS.items()}
     return {
         "history": [
@@ -163,13 +163,13 @@ def print_measures(runs: Sequence[tuple[str, Run]], *, headers: bool) -> None:
 
 
 def violation_lines(run: Run) -> Iterator[str]:
-    """What the checkers found, a line each."""
+    """The checkers' findings, a line each."""
     for each in run.violations:
         yield f"{_when(run, each)}: {each.checker} ({CHECKERS[each.checker]}): {each.what}"
 
 
 def known_lines(run: Run) -> Iterator[str]:
-    """What did not hold although everybody did as Kafka's own, a line each."""
+    """Promises that did not hold although everybody behaved as Kafka's own code, a line each."""
     for each in run.known:
         yield f"{_when(run, each)}: {each.what}: {KNOWN[each.checker]}"
 

@@ -116,7 +116,7 @@ class Setup:
     ] = None
 
     def listeners(self, properties: Mapping[str, str], *, insecure: bool) -> tuple[ListenerPlan, ...]:
-        """Where the nodes listen: as `--listen` says, or else `listeners` among the properties.
+        """The addresses of the nodes: as `--listen` says, or else `listeners` among the properties.
 
         Raises InputError for what makes no sense, or what others can reach and is not secure.
         """

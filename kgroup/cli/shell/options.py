@@ -173,7 +173,7 @@ Groups = Annotated[
 
 
 def required_groups(groups: list[str] | None) -> list[str]:
-    """What --group was given. Raises InputError if it was not."""
+    """The values of --group. Raises InputError if it was not given."""
     if not groups:
         raise InputError("no --group given: the group to replay, or a pattern such as 'billing-*'")
     return groups

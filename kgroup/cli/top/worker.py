@@ -34,7 +34,7 @@ class Worker:
         self._jobs.put(job)
 
     def events(self) -> list[Event]:
-        """What has been done since the last time; waits if that is nothing. Raises what a job raised."""
+        """The events since the last call; waits if there are none. Raises what a job raised."""
         events: list[Event] = []
         for _ in os.read(self._read_end, _AT_ONCE):
             done = self._done.get()

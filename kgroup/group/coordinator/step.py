@@ -101,7 +101,7 @@ class Step(NamedTuple):
     events: tuple[GroupEvent, ...] = ()
 
     def records(self) -> Iterator[OffsetsRecord]:
-        """What to append, each record by itself."""
+        """The records to append, one by one."""
         for each in self.append:
             if isinstance(each, CommitRun):
                 yield from each.records()

@@ -75,7 +75,7 @@ class MemberSettings:
 
     @property
     def advice(self) -> str | None:
-        """What Kafka's documentation advises against and its consumer does all the same; None: nothing."""
+        """A warning on what Kafka's documentation advises against and its consumer accepts, or None."""
         return heartbeat_advice(self.heartbeat_interval_ms, self.session_timeout_ms)
 
     @property
@@ -85,7 +85,7 @@ class MemberSettings:
 
 
 def heartbeat_advice(heartbeat_interval_ms: int, session_timeout_ms: int) -> str | None:
-    """What is said of an interval that leaves no room for two lost heartbeats; Kafka takes it."""
+    """A warning on an interval that leaves no room for two lost heartbeats; Kafka accepts it."""
     if heartbeat_interval_ms * _HEARTBEATS_PER_SESSION <= session_timeout_ms:
         return None
     return (

@@ -8,7 +8,7 @@ from kgroup.history.timeline.model import Grade
 
 
 class Setting(StrEnum):
-    """What advice is about: properties by Kafka's names, and the number of members."""
+    """The subject of advice: properties by Kafka's names, and the number of members."""
 
     SESSION_TIMEOUT = "session.timeout.ms"
     MAX_POLL_INTERVAL = "max.poll.interval.ms"
@@ -81,7 +81,7 @@ class Pauses:
 
 
 class Verdict(StrEnum):
-    """What would come of a property of a client that joins a group."""
+    """The effect of a joining client's property."""
 
     REFUSED = "refused"
     """The client does not start, or the coordinator lets it in no more."""

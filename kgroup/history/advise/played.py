@@ -38,7 +38,7 @@ def numbers(comparison: Comparison) -> dict[str, int | float | str | None]:
 
 
 def saved_text(comparison: Comparison) -> str:
-    """What the change does: `rebalances 51 -> 3, moves of partitions 50 -> 2, ...`."""
+    """The effect of the change: `rebalances 51 -> 3, moves of partitions 50 -> 2, ...`."""
     before, after = comparison.recorded, comparison.supposed
     parts = [
         f"rebalances {before.rebalances} -> {after.rebalances}",

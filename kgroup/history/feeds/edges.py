@@ -183,7 +183,7 @@ class FeedFinder:
             yield written.feed(group, topic)
 
     def writers(self) -> tuple[TopicWriters, ...]:
-        """Of each topic that was looked into who wrote what its log holds, by topic."""
+        """The writers of the records in each examined topic's log, by topic."""
         return tuple(writers for _, writers in sorted(self._writers.items()))
 
     def _writers_of(self, topic: str) -> TopicWriters:

@@ -7,7 +7,7 @@ from kgroup.history.timeline.model import Grade
 
 
 class FeedKind(StrEnum):
-    """What connects a group and a topic.
+    """The connection between a group and a topic.
 
     `READS`: the group has committed offsets on the topic. `WRITES`: a producer that commits the group's
     offsets in its transactions writes to the topic. `DECLARED`: the topology of a streams group names the
@@ -66,7 +66,7 @@ class Feed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicWriters:
-    """Who wrote the records of a topic that its log still holds.
+    """The writers of the records still in a topic's log.
 
     `by_groups` are records of transactions that commit some group's offsets, `in_others` of transactions that
     do not, `outside` those of no transaction: of these nobody can say what they were made from.

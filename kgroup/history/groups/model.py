@@ -68,7 +68,7 @@ class Member:
 
 
 class ReconciliationState(StrEnum):
-    """Where a member of a consumer group stands on its way to its target: Kafka's MemberState (KIP-848)."""
+    """The state of a consumer-group member on the way to its target: Kafka's MemberState (KIP-848)."""
 
     STABLE = "STABLE"
     UNREVOKED_PARTITIONS = "UNREVOKED_PARTITIONS"

@@ -31,7 +31,7 @@ class Topology:
 
     @property
     def topics(self) -> dict[str, str]:
-        """What each topic that it names is for, by topic: source, repartition or changelog."""
+        """The role of each named topic, by topic: source, repartition or changelog."""
         named: dict[str, str] = {}
         for part in self.subtopologies:
             named |= dict.fromkeys(part.changelog_topics, "changelog")

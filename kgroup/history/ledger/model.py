@@ -41,7 +41,7 @@ class LedgerCause(StrEnum):
 
 
 class LogBounds(Protocol):
-    """What is known of the logs of data topics; None for what is not."""
+    """Known bounds of data topics' logs; None where unknown."""
 
     def start(self, partition: Partition) -> int | None:
         """The first offset that is still there."""

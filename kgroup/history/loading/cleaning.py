@@ -39,7 +39,7 @@ class Cleaning:
 
     @property
     def dirty_share(self) -> float | None:
-        """What the cleaner goes by."""
+        """The ratio the cleaner goes by."""
         return self.dirty_bytes / self.closed_bytes if self.closed_bytes else None
 
     @property

@@ -102,7 +102,7 @@ class ConsumerGroup(ModernGroup):
         self.assign(member, self.epochs.get(member, 0) or 0, owned, revoked, release)
 
     def assign(self, member: str, epoch: int, owned: Owned, revoked: Owned, release: Release) -> None:
-        """What the member owns, and what of that it is to give up, from this epoch on."""
+        """The partitions a member owns, and those it must give up, from this epoch on."""
         self._let_go(member, release)
         self.epochs[member], self.owned[member] = epoch, (owned, revoked)
         for partition in (*owned, *revoked):

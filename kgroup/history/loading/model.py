@@ -5,7 +5,7 @@ from enum import StrEnum
 
 
 class Outcome(StrEnum):
-    """What becomes of a partition, best first."""
+    """The outcomes for a partition, best first."""
 
     LOADS = "loads"
     LOADS_LESS = "loads less"

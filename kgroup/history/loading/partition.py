@@ -21,7 +21,7 @@ _OBSTACLES_MAX: Final = 1000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SegmentFacts:
-    """What is known of a segment beside its bytes.
+    """What is known about a segment besides its bytes.
 
     `is_checked`: the broker will check it when it starts, as after a crash or where the index is missing;
     after a crash it deletes what comes behind damage (`ends_log`).
@@ -68,7 +68,7 @@ class PartitionLoading:
                 found.append(_seen_only_by_us(segment, damage[0]))
 
     def obstacles(self) -> Mapping[Release, tuple[Obstacle, ...]]:
-        """Of each release, those that make the outcome first, else in the order of the log."""
+        """Each release's obstacles, those that decide the outcome first, else in the order of the log."""
         found = {}
         for release, obstacles in self._obstacles.items():
             run_back: list[Obstacle] = []

@@ -120,7 +120,7 @@ Act = Join | Leave | Die | Stall | Resubscribe | Rejoin | CommitOffsets | Produc
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What is to be played, in the order of time. `start_ms` is epoch ms.
+    """The acts to play, in order of time. `start_ms` is epoch ms.
 
     Offsets count from the first one that the group committed in a partition; where more records were read
     than `RECORDS_MAX` a step of one commit is shorter by `thinned`, but never nothing. `heartbeat_ms` is what

@@ -42,7 +42,7 @@ class Handovers:
         return [wait for wait, _ in begun]
 
     def has(self, member_id: str, partitions: frozenset[Partition], at_ms: int) -> None:
-        """What a member has now, with what it still has to give up; nothing, if it is gone."""
+        """A member's current partitions, including those it still must give up; empty if it is gone."""
         self._has[member_id] = partitions
         goes_on: list[tuple[Wait, set[Partition]]] = []
         for wait, left in self._open:

@@ -63,7 +63,7 @@ def within(timeline: Timeline, span: Span) -> Timeline:
 
 
 def around(timeline: Timeline, moment: Span) -> Timeline:
-    """What happened at a moment, which has both bounds; if no generation began then, its neighbours.
+    """The events at a moment, both bounds included; if no generation began then, its neighbours.
 
     These are the last that began before, which is the one in force then, and the first after.
     """

@@ -36,7 +36,7 @@ class Drift:
 
     @classmethod
     def of(cls, points: Sequence[At]) -> "Drift":
-        """Of three values or more, whose times rise."""
+        """The drift of three or more values with ascending times."""
         first, last = points[0], points[-1]
         span_ms = max(last.at_ms - first.at_ms, 1)
         rate = (last.value - first.value) / span_ms

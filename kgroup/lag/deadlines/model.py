@@ -15,7 +15,7 @@ class Seen(NamedTuple):
 
 
 class DeadlineKind(StrEnum):
-    """What is to happen. `SLO_RECORDS` and `SLO_TIME`: the lag exceeds a bound, in records or in time.
+    """The predicted event. `SLO_RECORDS` and `SLO_TIME`: the lag exceeds a bound, in records or in time.
 
     `RETENTION_TIME` and `RETENTION_BYTES`: the broker deletes the next record to read, by `retention.ms` or
     `retention.bytes` of the topic.
@@ -62,7 +62,7 @@ class DeadlineNote(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionPast:
-    """What is known of a group on a partition at `now_ms` (epoch ms).
+    """A group's known past on a partition at `now_ms` (epoch ms).
 
     `seen` are its last commits, oldest first; `position` and `end` are as of now. `ended_at` says where the
     log ended at a past time, None if unknown. `deleted_from` brings the first offset that may be deleted

@@ -87,7 +87,7 @@ def standings(facts: GroupFacts) -> Standings:
 
 
 def transaction_of(partition: PartitionFacts) -> tuple[object, ...] | None:
-    """What tells the open transaction at a partition from others: its producer, else the partition."""
+    """The identity of the open transaction at a partition: its producer, else the partition."""
     transaction = partition.open_transaction
     if transaction is None:
         return None

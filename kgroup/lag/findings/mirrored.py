@@ -10,7 +10,7 @@ from kgroup.log.topics.translated import Mirrored, Place
 
 
 class MirrorVerdict(StrEnum):
-    """What a group that goes on in the mirror meets on a partition."""
+    """What a group meets on a partition when it continues in the mirror."""
 
     IN_PLACE = "in-place"
     REPEATS = "repeats"
@@ -27,7 +27,7 @@ class MirrorVerdict(StrEnum):
 
 
 class MirrorFindingKind(StrEnum):
-    """What is wrong with a group in the mirror."""
+    """The kinds of trouble of a group in the mirror."""
 
     UNTRANSLATED_OFFSETS = "untranslated-offsets"
     OUT_OF_RANGE = "out-of-range"
@@ -58,7 +58,7 @@ class MirroredCommit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MirrorFinding:
-    """What is wrong with a group, with the numbers that say so."""
+    """A finding on a group, with its numbers."""
 
     group: str
     kind: MirrorFindingKind

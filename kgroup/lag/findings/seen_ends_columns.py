@@ -63,7 +63,7 @@ class SeenNumbers:
     ended_ms: Int64s
 
     def written_per_s(self) -> list[float | None]:
-        """Of each row what `written_per_s` says of the time of its commits."""
+        """The result of `written_per_s` for each row, over the time of its commits."""
         went_on = zip(
             self.begun_at.tolist(),
             self.begun_ms.tolist(),

@@ -38,7 +38,7 @@ def assignor_of(group: Group) -> str | None:
 
 
 def topics_of(member: Member) -> frozenset[str]:
-    """What a member subscribes to: by name, and by a pattern those topics of which it owns something."""
+    """A member's topics: by name, and by a pattern those topics of which it owns something."""
     owned = (owned.topic for owned in member.owned) if member.subscribed_regex else ()
     return frozenset((*(member.subscribed or ()), *owned))
 

@@ -23,7 +23,7 @@ _INVALID_OFFSET = -1  # what Kafka answers for "nothing committed"; a log may ho
 
 
 class Note(StrEnum):
-    """What is worth knowing about a row."""
+    """A remark on a row."""
 
     NEVER_COMMITTED = "never-committed"
     """A member owns the partition and the group has no offset for it."""
@@ -175,7 +175,7 @@ _Owner = tuple[Member, OwnedPartition]
 
 
 def owners_of(group: Group, ends: LogEnds) -> dict[TopicPartition, list[_Owner]]:
-    """Who owns what, members in order of their ids.
+    """The owner of each partition, members in order of their ids.
 
     What streams members own is worked out from task numbers, which may be more than a source topic has
     partitions: only those count that a source says exist. Share groups commit nothing here.

@@ -78,7 +78,7 @@ class WindowColumns:
 
 @dataclass(frozen=True, slots=True)
 class VerdictColumns:
-    """Of each window the place of its status in STATUSES and of its rule in RULES, and its lag in records."""
+    """Each window's index of its status in STATUSES and of its rule in RULES, and its lag in records."""
 
     statuses: NDArray[np.int8]
     rules: NDArray[np.int8]

@@ -77,7 +77,7 @@ class LoggedCommits:
 
 @dataclass(frozen=True, slots=True)
 class PastLogEnds:
-    """Of each key's log the end when each window ended (keys x windows), and that of now, else UNKNOWN."""
+    """The log end of each key at the end of each window (keys x windows), and that of now, else UNKNOWN."""
 
     by_window: Int64s
     now: Int64s

@@ -129,7 +129,7 @@ class LogDir:
         return self._checkpoint(HIGH_WATERMARKS)
 
     def log_starts(self) -> dict[TopicPartition, int]:
-        """Of partitions whose log starts behind their first segment's first offset."""
+        """Log starts of partitions whose log starts after their first segment's first offset."""
         return self._checkpoint(LOG_STARTS)
 
     def cleaned(self) -> dict[TopicPartition, int]:

@@ -105,7 +105,7 @@ _KEYS: Final = {kind: key for key, kind in _KINDS.items()}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicSample:
-    """What a sample says of a topic, by partition; `unknown` are partitions that gave no answer."""
+    """A sample of a topic, by partition; `unknown` are partitions that gave no answer."""
 
     topic_id: TopicId
     partitions: int
@@ -195,7 +195,7 @@ def read_newest_samples(log_dir: LogDir) -> Iterator[Sample]:
 
 
 def recording_remarks(log_dir: LogDir, partitions: Collection[int]) -> Iterator[tuple[str, str]]:
-    """What a recording does not have of these partitions of the offsets topic: path, and why.
+    """The parts of these offsets partitions that a recording lacks: path, and why.
 
     Raises SourceError if a file cannot be read.
     """

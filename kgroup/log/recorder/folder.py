@@ -54,7 +54,7 @@ _DROPPED_KEPT: Final = 100
 
 @dataclass(slots=True)
 class Tally:
-    """What has been done since the start, for metrics."""
+    """Counts since the start, for metrics."""
 
     batches: int = 0
     bytes: int = 0

@@ -18,7 +18,7 @@ _KEPT_BYTES: Final = 64 << 20
 
 
 class PastEnds(NamedTuple):
-    """Of one topic partition: the log end at each time, and that of now; UNKNOWN where it is not known."""
+    """One topic partition's log end at each time, and its current one; UNKNOWN where it is not known."""
 
     at: NDArray[np.int64]
     now: int

@@ -47,7 +47,7 @@ class NewestRecorded:
 
 
 def newest_recorded(log_dir: LogDir) -> NewestRecorded | None:
-    """What a recording says of now; None if there is no recording. Raises SourceError."""
+    """The current log ends of a recording; None if there is no recording. Raises SourceError."""
     samples = list(read_newest_samples(log_dir))
     seen = frozenset(name for sample in samples for name in (*sample.topics, *sample.gone))
     newest = deque(states(samples), maxlen=1)
@@ -56,7 +56,7 @@ def newest_recorded(log_dir: LogDir) -> NewestRecorded | None:
 
 @dataclass(slots=True)
 class EndsAround:
-    """Of one partition the log ends of the samples before and after each of some times, else UNKNOWN.
+    """One partition's log ends in the samples before and after each of some times, else UNKNOWN.
 
     `before_ms` and `after_ms` are how long before and after (at least 0), `near_ms` how near is near.
     """

@@ -30,7 +30,7 @@ class _Unlike(Protocol):
 
 
 def content_of(record: LogRecord, *, timed: bool = True) -> bytes:
-    """What a record says, in 16 bytes. Without `timed` its time does not count: brokers may set their own."""
+    """A record's content, as 16 bytes. Without `timed` its time does not count: brokers may set their own."""
     digest = blake2b(digest_size=16)
     if timed:
         digest.update(record.timestamp_ms.to_bytes(8, "big", signed=True))
@@ -76,7 +76,7 @@ class Mirrored:
         """Indexes of records that are the same in both, rising; None if their order differs."""
 
     def place(self, offset: int) -> Place | None:
-        """Where a reader that has read all below `offset` in the source stands in the mirror.
+        """The mirror position of a reader that has read everything below `offset` in the source.
 
         None if no record is recognised, or the order differs: then nothing is known.
         """

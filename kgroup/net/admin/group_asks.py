@@ -58,7 +58,7 @@ class GroupAsks:
         groups_at_once: int,
         advance: Callable[[int], None],
     ) -> dict[str, Answer | Refused]:
-        """What coordinators answer about each of these groups, in their order.
+        """The coordinators' answers about each of these groups, in order.
 
         `request` makes one of kafka-python's about some groups, `answers` reads what came back.
         `advance` hears how many more groups are done. Raises UnsupportedError if a broker does not know

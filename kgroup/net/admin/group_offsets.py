@@ -49,7 +49,7 @@ def committed(
 def share_offsets(
     asks: GroupAsks, groups: Sequence[str], advance: Callable[[int], None]
 ) -> dict[str, tuple[ShareOffset, ...] | Refused]:
-    """Where these share groups are, by topic and partition."""
+    """The positions of these share groups, by topic and partition."""
     group = DescribeShareGroupOffsetsRequest.Group
     return asks.ask(
         groups,

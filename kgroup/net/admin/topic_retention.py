@@ -19,7 +19,7 @@ class TopicRetention(NamedTuple):
 
 
 def topic_retention(cluster: Cluster, topics: Iterable[str]) -> dict[str, TopicRetention]:
-    """Of each topic whose settings the user may read. Raises SourceError if no broker answers."""
+    """The retention of topics whose settings the user may read. Raises SourceError if no broker answers."""
     names = sorted(set(topics))
     if not names:
         return {}

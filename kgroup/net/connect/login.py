@@ -54,7 +54,7 @@ class Login:
 
     @property
     def hint(self) -> str:
-        """What to look at if the login is refused."""
+        """A hint for a refused login."""
         return "see sasl.jaas.config" if self._tokens is None else str(self._tokens.hint())
 
     def begin(self, host: str) -> "Conversation":

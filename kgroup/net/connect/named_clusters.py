@@ -33,7 +33,7 @@ MASK: Final = "********"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamedCluster:
-    """What a name stands for."""
+    """The cluster behind a name."""
 
     bootstrap_servers: str
     command_config: Path | None = None

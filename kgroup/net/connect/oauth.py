@@ -75,7 +75,7 @@ class Tokens(AbstractTokenProvider):  # type: ignore[misc]  # kafka-python has n
         return dict(self._extensions)
 
     def hint(self) -> str:
-        """What to look at if a broker refuses the token."""
+        """A hint for a token that a broker refuses."""
         expires_s = seconds_claim(claims_of(self._token), "exp")
         if expires_s is None or expires_s > time.time():
             return f"see {self.named}"

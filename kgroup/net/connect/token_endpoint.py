@@ -24,7 +24,7 @@ _TLS_RECORDS: Final = ("\x15\x03", "\x16\x03")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokenEndpoint:
-    """Where to ask, and as whom. `timeout_s` is for all of it, the look-up of the host's name included."""
+    """The endpoint and its client. `timeout_s` is for all of it, the look-up of the host's name included."""
 
     url: str
     client_id: str

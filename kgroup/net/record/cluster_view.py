@@ -19,7 +19,7 @@ _MIN_BYTES: Final = 64 << 10  # a leader waits for so much, or for as long as it
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What a leader said of one partition: batches, or an error; `log_start_offset` is -1 if it says none."""
+    """A leader's answer on one partition: batches, or an error; `log_start_offset` is -1 if not given."""
 
     error: int
     records: bytes

@@ -22,7 +22,7 @@ _HOLD_BACK_BYTES: Final = 1 << 20  # of answers to one connection, before it is 
 
 
 class SharedServer(Protocol):
-    """What the connections to all nodes have in common."""
+    """State shared by the connections to all nodes."""
 
     cluster: Cluster
     clock: Clock
@@ -45,7 +45,7 @@ class SharedServer(Protocol):
 
 
 class ClientsServer(Protocol):
-    """What a connection wants of its node's server."""
+    """What a connection needs from its node's server."""
 
     node: BrokerNode
 

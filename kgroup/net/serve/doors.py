@@ -42,7 +42,7 @@ class Door:
     failed_delay_s: float = 0.0
 
     def sender(self, tls: Any) -> Sender:
-        """Who sends, of a connection that has shaken hands; `tls` is its ssl object, or None."""
+        """The sender behind a connection after its handshake; `tls` is its ssl object, or None."""
         certificate = tls.getpeercert(binary_form=True) if tls is not None else None
         principal = "User:ANONYMOUS"
         if certificate is not None and self.login is None:

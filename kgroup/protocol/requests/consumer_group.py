@@ -45,7 +45,7 @@ class AssignedTopic:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumerAssignment:
-    """What a member has or shall have."""
+    """A member's current or target assignment."""
 
     topic_partitions: list[AssignedTopic] = field(default_factory=list)
 

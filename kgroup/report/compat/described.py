@@ -36,7 +36,7 @@ class Described:
 
 
 def state_warning(group: Group) -> str | None:
-    """What the tool writes to standard error, below an empty line, before it shows a group."""
+    """The line that the tool writes to standard error, below an empty line, before it shows a group."""
     if group.state is GroupState.EMPTY:
         return f"Consumer group '{group.group_id}' has no active members."
     if group.state in _REBALANCING:

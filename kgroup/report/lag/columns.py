@@ -62,7 +62,7 @@ _NOT_IN_TABLES: Final = ("written_per_s", "read_per_s", "evidence", "beyond_last
 def report_columns(
     *, is_table: bool, times: bool, rates: bool, status: bool, breakdown: bool = False
 ) -> tuple[Column, ...]:
-    """What a report has of each row; notes stand last. Tables leave out what is not for people."""
+    """The columns of a report; notes come last. Tables leave out columns meant for programs."""
     added = [
         *(BREAKDOWN_COLUMNS if breakdown else ()),
         *(TIME_COLUMNS if times else ()),

@@ -32,7 +32,7 @@ _SAME: Final = ("group", "finding", "topic", "partition", "member_id")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
-    """What happened, rows of EVENT_COLUMNS, and the rows of FINDING_COLUMNS that are open behind it."""
+    """The events, rows of EVENT_COLUMNS, and the rows of FINDING_COLUMNS that are open afterwards."""
 
     events: Sequence[Row]
     still_open: Sequence[Row]

@@ -86,7 +86,7 @@ def _lasting_ms(since_ms: int, now_ms: int) -> int:
 
 
 class Remedies:
-    """What to try, once for each, of findings that pass."""
+    """The remedies of passing findings, once each."""
 
     def __init__(self) -> None:
         self._lines: dict[str, str] = {}

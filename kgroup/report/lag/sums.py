@@ -16,7 +16,7 @@ from kgroup.report.lag.columns import EXPIRES, PART_COLUMNS
 
 
 class By(Enum):
-    """What rows are put together by: a group, a topic of all groups, or a member of a group."""
+    """How rows are summed up: by a group, a topic of all groups, or a member of a group."""
 
     GROUP = "group"
     TOPIC = "topic"

@@ -261,7 +261,7 @@ def _waits(generations: Sequence[Generation], lane_of: Mapping[str, int], to_ms:
 
 
 def longest_pauses(pauses: Sequence[Pause]) -> list[Pause]:
-    """Of a lane's pauses that overlap one for all of them, which names the partition of the longest."""
+    """A lane's pauses, overlapping ones merged into one that names the partition of the longest."""
     longest: list[Pause] = []
     for pause in sorted(pauses, key=lambda one: (one.lane, one.from_ms, one.to_ms)):
         last = longest[-1] if longest else None

@@ -64,7 +64,7 @@ _BATCH: Final = {
 
 @cache
 def key_type() -> "pa.StructType":
-    """Of keys."""
+    """The type of keys."""
     return _struct(_merged([_fields_of(schema.key, 0) for schema in _schemas()]))
 
 
@@ -87,7 +87,7 @@ def value_type() -> "pa.StructType":
 
 @cache
 def batch_type() -> "pa.StructType":
-    """Of batches."""
+    """The type of batches."""
     return _struct(_BATCH)
 
 

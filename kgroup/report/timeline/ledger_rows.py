@@ -42,7 +42,7 @@ SUM_COLUMNS: Final = (
 
 
 class SumBy(StrEnum):
-    """What `--by` takes."""
+    """The values of `--by`."""
 
     MINUTE = "minute"
     OWNER = "owner"
@@ -106,7 +106,7 @@ def entry_rows(ledgers: Iterable[Ledger]) -> Iterator[Row]:
 
 @dataclass(slots=True)
 class LedgerSum:
-    """What several entries come to; `at_most` is None if that of any of them is."""
+    """The sum of several entries; `at_most` is None if that of any of them is."""
 
     at_least: dict[LedgerKind, int]
     at_most: dict[LedgerKind, int | None]

@@ -6,7 +6,7 @@ from kgroup.history.timeline.model import Timeline
 
 
 def timeline_remarks(timelines: Iterable[Timeline], *, events: bool) -> Iterator[str]:
-    """What stands between the generations, and what many of them together show; `events` says that these are
+    """Events between generations, and patterns over many of them; `events` says that these are
     shown anyway.
     """
     for timeline in timelines:

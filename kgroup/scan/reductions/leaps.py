@@ -45,7 +45,7 @@ _FROM: Final = ("log_offset", "offset", "commit_timestamp")
 
 
 def no_leaps() -> pa.Table:
-    """Of a log without commits."""
+    """The leaps of a log without commits: none."""
     return no_rows(LEAP_SCHEMA)
 
 

@@ -20,7 +20,7 @@ RUN_MS_MIN: Final = 10_000
 
 
 class What(StrEnum):
-    """What bytes are spent on."""
+    """The uses that bytes are counted by."""
 
     COMMIT = "commit"
     GROUP = "group"
@@ -79,7 +79,7 @@ class SegmentTally:
 
     @property
     def size(self) -> int:
-        """Of the file, in bytes."""
+        """The size of the file, in bytes."""
         return self.part.end - self.part.start
 
 

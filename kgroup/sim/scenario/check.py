@@ -67,7 +67,7 @@ def check_scenario(scenario: Scenario) -> None:
 
 
 def scenario_advice(scenario: Scenario) -> list[str]:
-    """What is odd in a scenario and can be played all the same, a line each."""
+    """Oddities of a scenario that can still be played, a line each."""
     lines = (
         heartbeat_advice(member.heartbeat_interval_ms, member.session_timeout_ms)
         for member in scenario.members

@@ -42,7 +42,7 @@ _UNSTABLE: Final = ErrorCode.UNSTABLE_OFFSET_COMMIT
 
 
 class WatchedNode(Protocol):
-    """What has to be known of a node's process."""
+    """What the watch must know about a node's process."""
 
     number: int
     is_running: bool

@@ -465,7 +465,7 @@ class MemberHost(Process):
             self._arm_timer()
 
     def clock_jumped(self) -> None:
-        """What is due by its clock now is done now."""
+        """Do everything that is now due by its clock."""
         if self.is_running:
             self.deliver(partial(self._if_same, self.number, self._on_timer))
 

@@ -63,7 +63,7 @@ def rows_of_table(table: pa.Table) -> Iterable[tuple[Any, ...]]:
 
 
 def text_bytes(text: str) -> bytes:
-    """Text that may name a file: what is no UTF-8 in such a name is half a character in Python."""
+    """Text that may name a file: what is not UTF-8 in such a name is half a character in Python."""
     return text.encode("utf-8", "surrogatepass")
 
 

@@ -211,7 +211,7 @@ class ClassicRounds:
                 self.extend_session(group, member, member.session_timeout_ms)
 
     def sync_deadline(self, group: ClassicGroup) -> None:
-        """Whoever joined and did not sync in time is out, also when the leader did."""
+        """Members that joined and did not sync in time are removed, even if the leader did."""
         action = ANSWERS[Trigger.SYNC_DEADLINE][group.state].action
         if action is not A.DROP_UNSYNCED or not group.pending_syncs:
             return

@@ -37,7 +37,7 @@ def _entry(kind: RecordType, key: Key, value: Value | None) -> OffsetsEntry:
 
 
 def member_entry(group_id: str, member: ConsumerMember) -> OffsetsEntry:
-    """Who the member is and what it subscribes to."""
+    """The record of a member's identity and subscription."""
     value = ConsumerGroupMemberMetadataValue(
         instance_id=member.instance_id,
         rack_id=member.rack_id,
@@ -60,7 +60,7 @@ def epoch_entry(group_id: str, epoch: int, metadata_hash: int) -> OffsetsEntry:
 
 
 def target_entry(group_id: str, member_id: str, target: Target) -> OffsetsEntry:
-    """What a member shall own."""
+    """The record of a member's target."""
     value = ConsumerGroupTargetAssignmentMemberValue(
         topic_partitions=tuple(
             TopicPartitions(topic_id=topic_id, partitions=tuple(sorted(target[topic_id])))
@@ -81,7 +81,7 @@ def target_epoch_entry(group_id: str, epoch: int, timestamp_ms: int) -> OffsetsE
 
 
 def assignment_entry(group_id: str, member: ConsumerMember) -> OffsetsEntry:
-    """What a member has, and how far it is."""
+    """The record of a member's current assignment and state."""
     value = ConsumerGroupCurrentMemberAssignmentValue(
         member_epoch=member.member_epoch,
         previous_member_epoch=member.previous_member_epoch,

@@ -84,7 +84,7 @@ class ConsumerGroup:
         return self._partition_epochs.get(topic_id, {}).get(partition, FREE)
 
     def target(self, member_id: str) -> Target:
-        """What a member shall own; nothing, if nothing is recorded."""
+        """The target of a member; empty if none is recorded."""
         return self.targets.get(member_id, {})
 
     def static_member(self, instance_id: str | None) -> ConsumerMember | None:

@@ -26,7 +26,7 @@ Target = Mapping[UUID, frozenset[int]]
 
 
 class MemberState(IntEnum):
-    """Where a member stands on its way to its target; the numbers are those of the log."""
+    """A member's state on the way to its target; the numbers are those of the log."""
 
     STABLE = 0
     UNREVOKED_PARTITIONS = 1

@@ -199,7 +199,7 @@ class Migration:
 
 
 def assignment_bytes(owned: Mapping[UUID, Iterable[int]], subscription: bytes, image: MetadataImage) -> bytes:
-    """What a classic member has, as an assignment of the version of its own subscription."""
+    """A classic member's partitions, as an assignment of the version of its own subscription."""
     named = [
         NamedTopicPartitions(topic=name, partitions=tuple(sorted(partitions)))
         for topic_id, partitions in owned.items()
