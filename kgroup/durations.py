@@ -1,4 +1,4 @@
-"""Lengths of time as people write them, `90s`, `2h30m`, `P1D`, and as evidence gives them."""
+"""Lengths of time as people write them (`90s`, `2h30m`, `P1D`) and as evidence gives them."""
 
 import re
 from typing import Final
@@ -25,6 +25,18 @@ def parse_duration(text: str) -> int | None:
     return sum(int(number) * _UNITS_MS[unit] for unit, number in iso.groupdict().items() if number)
 
 
-def seconds_text(ms: int) -> str:
-    """Seconds to a tenth, as evidence gives them: `12.3 s`."""
-    return f"{ms / 1000:.1f} s"
+def lasting(ms: int) -> str:
+    """A length of time in evidence, to a tenth of a second at best: `40ms`, `2.1s`, `12m 3s`, `3d 4h`."""
+    if ms < 0:
+        return "-" + lasting(-ms)
+    if 0 < ms < 100:
+        return f"{ms}ms"
+    tenths = (ms + 50) // 100
+    if tenths < 600:
+        return f"{tenths / 10:.1f}".removesuffix(".0") + "s"
+    minutes, seconds = divmod(tenths // 10, 60)
+    hours, minutes = divmod(minutes, 60)
+    if not hours:
+        return f"{minutes}m {seconds}s"
+    days, hours = divmod(hours, 24)
+    return f"{days}d {hours}h" if days else f"{hours}h {minutes}m"

@@ -1,6 +1,6 @@
 import pytest
 
-from kgroup.durations import parse_duration, seconds_text
+from kgroup.durations import lasting, parse_duration
 
 
 @pytest.mark.parametrize(
@@ -29,6 +29,21 @@ def test_what_is_no_duration(text):
     assert parse_duration(text) is None
 
 
-@pytest.mark.parametrize(("duration_ms", "text"), [(0, "0.0 s"), (1_249, "1.2 s"), (600_000, "600.0 s")])
-def test_seconds_of_evidence(duration_ms, text):
-    assert seconds_text(duration_ms) == text
+@pytest.mark.parametrize(
+    ("duration_ms", "text"),
+    [
+        (0, "0s"),
+        (40, "40ms"),
+        (250, "0.3s"),
+        (1_249, "1.2s"),
+        (7_000, "7s"),
+        (47_849, "47.8s"),
+        (59_960, "1m 0s"),
+        (723_400, "12m 3s"),
+        (35_970_000, "9h 59m"),
+        (273_600_000, "3d 4h"),
+        (-1_500, "-1.5s"),
+    ],
+)
+def test_lengths_in_evidence(duration_ms, text):
+    assert lasting(duration_ms) == text

@@ -137,7 +137,7 @@ class Feeds(Tabular):
                 " topics' logs"
             )
         elif self.transactional and not self.writers:
-            yield "no log of a data topic lies beside the offsets topic, so nobody knows what was written"
+            yield "no data topic's log lies next to the offsets topic, so what was written is unknown"
 
     def __repr__(self) -> str:
         return f"<Feeds of {counted(self.groups, 'group')}: {counted(len(self.feeds), 'edge')}>"

@@ -57,7 +57,7 @@ def _read(path: str, stdin: BinaryIO) -> str:
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise InputError(f"{_shown(path)}: byte {error.start} is no UTF-8") from error
+        raise InputError(f"{_shown(path)}: byte {error.start} is not UTF-8") from error
 
 
 def _parse(path: str, text: str) -> object:
@@ -102,7 +102,7 @@ def _parse_yaml(text: str) -> object:
             pairs = [(self.construct_object(key, deep=True), value) for key, value in node.value]
             for name, _ in pairs:
                 if not isinstance(name, (str, int)):
-                    raise ValueError(f"{name!r} is no name; write it in quotes")
+                    raise ValueError(f"{name!r} is not a name; write it in quotes")
             return _without_repeats((name, self.construct_object(value, deep=True)) for name, value in pairs)
 
     try:

@@ -243,7 +243,7 @@ class FolderStorage:
         folder = self._folder / f"{topic.name}-{partition}"
         log = SegmentLog(folder, topic.topic_id, segment_bytes, self._opening(topic, partition))
         if log.truncated_bytes:
-            self._warn(f"{folder}: cut off {log.truncated_bytes} bytes that are no whole batch")
+            self._warn(f"{folder}: cut off {log.truncated_bytes} bytes that are not a whole batch")
         self._logs[topic.name, partition] = log
         return log
 

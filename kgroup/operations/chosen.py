@@ -21,7 +21,7 @@ def parse_topic(text: str, option: str = "--topic") -> tuple[str, tuple[int, ...
     numbers = matched["partitions"].split(",")
     wrong = [number for number in numbers if not _PARTITION.fullmatch(number.strip())]
     if wrong:
-        raise InputError(f"{option} {text}: {wrong[0]!r} is no partition; give NAME:0,1")
+        raise InputError(f"{option} {text}: {wrong[0]!r} is not a partition; give NAME:0,1")
     return matched["topic"], tuple(dict.fromkeys(int(number) for number in numbers))
 
 

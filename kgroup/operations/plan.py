@@ -1,11 +1,12 @@
-"""A plan: a row for each partition, old to new, with what the change will do to its readers."""
+"""A plan: one row per partition, old offset to new, with the effect on its readers."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
+from kgroup.durations import lasting
 from kgroup.errors import RefusedError
-from kgroup.lag.findings.text import counted, lasting
+from kgroup.lag.findings.text import counted
 from kgroup.operations.model import Change, GroupOffsets, PartitionLimits, PlanRow, Position, Target
 from kgroup.protocol.topic_partition import TopicPartition
 

@@ -20,7 +20,7 @@ def parse_topic_id(text: str) -> UUID | None:
     try:
         raw = urlsafe_b64decode(text + "=" * (-len(text) % 4))
     except (Base64Error, ValueError) as error:
-        raise ValueError(f"'{text}' is no topic id: not URL-safe base64") from error
+        raise ValueError(f"'{text}' is not a topic id: not URL-safe base64") from error
     if len(raw) != 16 or urlsafe_b64encode(raw).rstrip(b"=").decode() != text:
-        raise ValueError(f"'{text}' is no topic id: a topic id is 22 characters for 16 bytes")
+        raise ValueError(f"'{text}' is not a topic id: a topic id is 22 characters for 16 bytes")
     return UUID(bytes=raw) if any(raw) else None

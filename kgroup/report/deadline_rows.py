@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from kgroup.durations import lasting
 from kgroup.lag.deadlines.model import Deadline, DeadlineKind, Outlook
-from kgroup.lag.findings.text import lasting
 from kgroup.report.emit import Column, Kind, Row
 
 DEADLINE_COLUMNS: Final = (

@@ -1,9 +1,9 @@
-"""A re-enactment's acts as rows and as lines, and its score in words."""
+"""A re-enactment's acts as rows and lines, and its score in words."""
 
 from collections.abc import Iterator
 from typing import Final, assert_never
 
-from kgroup.durations import seconds_text
+from kgroup.durations import lasting
 from kgroup.history.reenactment.model import (
     Act,
     CommitOffsets,
@@ -60,7 +60,7 @@ def act_rows(plan: Plan, *, table: bool) -> Iterator[Row]:
         member = None if name is None else plan.member(name)
         yield {
             "group": plan.group_id,
-            "at": seconds_text(act.at_ms),
+            "at": lasting(act.at_ms),
             "at_ms": act.at_ms,
             "time": plan.start_ms + act.at_ms,
             "act": _WORDS[type(act)],
@@ -72,15 +72,15 @@ def act_rows(plan: Plan, *, table: bool) -> Iterator[Row]:
 
 
 def act_line(act: Act) -> str:
-    """`12.3s  orders-1 joins: orders, range, session 6.0 s`."""
+    """`12.3s  orders-1 joins: orders, range, session 6s`."""
     name = _member_of(act)
     return " ".join(
-        word for word in (f"{seconds_text(act.at_ms):>9} ", _WORDS[type(act)], name, _detail(act)) if word
+        word for word in (f"{lasting(act.at_ms):>9} ", _WORDS[type(act)], name, _detail(act)) if word
     )
 
 
 def score_line(group_id: str, made: Score) -> str:
-    """What the comparison says."""
+    """The result of the comparison."""
     return (
         f"group {group_id}: {made.agreeing} of {made.longer} generations agree in who joined, who left and"
         f" why ({made.share:.0%}); {made.moved} of these moved as many partitions"
@@ -94,7 +94,7 @@ def _member_of(act: Act) -> str | None:
 def _detail(act: Act) -> str:
     match act:
         case Join():
-            session, interval = seconds_text(act.session_timeout_ms), seconds_text(act.max_poll_interval_ms)
+            session, interval = lasting(act.session_timeout_ms), lasting(act.max_poll_interval_ms)
             topics, assignors = ", ".join(act.topics), ", ".join(act.assignors)
             return f"{topics} by {assignors}; session {session}, polls within {interval}"
         case Leave():
@@ -102,7 +102,7 @@ def _detail(act: Act) -> str:
         case Die():
             return "without a word"
         case Stall():
-            return f"does not poll for {seconds_text(act.duration_ms)}"
+            return f"does not poll for {lasting(act.duration_ms)}"
         case Rejoin():
             return "without a change"
         case Resubscribe():

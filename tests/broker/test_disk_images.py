@@ -199,7 +199,7 @@ def test_a_torn_tail_after_a_kill_is_cut_off(killed: Path, left: int) -> None:
     path.write_bytes(path.read_bytes() + batch("torn")[:left])
     opened = Opened(killed)
     assert opened.values() == EVERYTHING
-    assert opened.warnings == [f"{killed / 'orders-0'}: cut off {left} bytes that are no whole batch"]
+    assert opened.warnings == [f"{killed / 'orders-0'}: cut off {left} bytes that are not a whole batch"]
 
 
 def test_zeros_that_were_to_be_records_are_cut_off(killed: Path) -> None:
@@ -207,7 +207,7 @@ def test_zeros_that_were_to_be_records_are_cut_off(killed: Path) -> None:
     path.write_bytes(path.read_bytes() + bytes(5_000))
     opened = Opened(killed)
     assert opened.values() == EVERYTHING
-    assert opened.warnings == [f"{killed / 'orders-0'}: cut off 5000 bytes that are no whole batch"]
+    assert opened.warnings == [f"{killed / 'orders-0'}: cut off 5000 bytes that are not a whole batch"]
 
 
 def test_after_a_clean_stop_nothing_is_cut_without_a_copy(stopped: Path) -> None:

@@ -181,7 +181,7 @@ def test_a_torn_tail_is_cut_off_with_a_warning(tmp_path: Path) -> None:
     reader, warnings = storage(tmp_path)
     log = reader.open_log(SPEC.topics["orders"], 0, 1 << 20)
     assert log.end_offset == 1
-    assert warnings == [f"{tmp_path / 'orders-0'}: cut off 20 bytes that are no whole batch"]
+    assert warnings == [f"{tmp_path / 'orders-0'}: cut off 20 bytes that are not a whole batch"]
     log.close()
 
 

@@ -122,7 +122,7 @@ def test_a_group_may_be_in_one_cluster_only(capsys: pytest.CaptureFixture[str]) 
     assert [line for line in lines if line.startswith(f"kgroup: cluster old: no group here matches {of_new}")]
     assert report(capsys, *OF_ALL, "--group", of_new, "--quiet", "-o", "jsonl") == (rows, [])
     _, lines = report(capsys, *OF_ALL, "--group", "nobody", status=1)
-    assert lines[-1] == "kgroup: no cluster has what was asked for"
+    assert lines[-1] == "kgroup: no cluster has a match"
 
 
 def test_fail_on_says_in_which_cluster(capsys: pytest.CaptureFixture[str]) -> None:

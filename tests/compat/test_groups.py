@@ -198,7 +198,7 @@ def test_only_what_nobody_can_read_is_noted_of_members(name):
 
 def test_members_of_other_protocol_types_own_no_partitions_and_it_is_said():
     sink = group_of("4.3.1/lives", "connect-sink")
-    assert sink.notes == ("protocol type 'connect': its members' assignments are no partitions",)
+    assert sink.notes == ("protocol type 'connect': its members' assignments are not partitions",)
     assert [member.owned for member in sink.members] == [()]
 
 

@@ -108,7 +108,7 @@ def test_an_old_offset_that_the_log_does_not_have_is_noted(old: int, note: str) 
     [
         (row(200, 100, -14 * HOUR_MS), "reads 100 records again (14h 0m)"),
         (row(101, 100), "reads 1 record again"),
-        (row(100, 1100, 5000, None), "skips 1,000 records (5.0s)"),
+        (row(100, 1100, 5000, None), "skips 1,000 records (5s)"),
         (row(100, 100), "stays"),
         (row(None, 100), "sets a first offset"),
         (row(100, None), "deletes the offset"),

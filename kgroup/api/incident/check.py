@@ -53,7 +53,7 @@ def read_report(path: Path) -> tuple[Incident, str]:
                 data = markdown.claims_in(text)
         return from_json(data), form
     except (json.JSONDecodeError, RecursionError) as error:
-        raise InputError(f"{path}: its claims are no JSON: {error}") from error
+        raise InputError(f"{path}: its claims are not JSON: {error}") from error
     except InputError as error:
         raise InputError(f"{path}: {error}") from error
 
@@ -63,7 +63,7 @@ def _text_of(path: Path) -> str:
     try:
         return content.decode()
     except UnicodeDecodeError as error:
-        raise InputError(f"{path}: not a kgroup report: byte {error.start} is no UTF-8") from error
+        raise InputError(f"{path}: not a kgroup report: byte {error.start} is not UTF-8") from error
 
 
 def check_report(path: Path, logs: OpenedLogs, *, progress: Progress = NO_PROGRESS) -> Checked:
@@ -104,7 +104,7 @@ def check_report(path: Path, logs: OpenedLogs, *, progress: Progress = NO_PROGRE
 
 def _offsets(cited: Cited) -> range:
     if cited.last - cited.first > 10_000_000:
-        raise InputError(f"{cited}: so many records no claim of kgroup cites")
+        raise InputError(f"{cited}: no claim of kgroup cites that many records")
     return range(cited.first, cited.last + 1)
 
 
@@ -119,7 +119,7 @@ class _There:
         self._gaps = gaps
 
     def faults(self, claim: Claim) -> Iterator[str]:
-        """What of the claim does not hold."""
+        """The parts of the claim that do not hold."""
         try:
             evidence = self._evidence(claim)
             says = derive(claim.kind, claim.group, claim.question, evidence)

@@ -1,4 +1,4 @@
-"""`explain GROUP` and `lag-report --explain`: all that is known of one group, as a page to read."""
+"""`explain GROUP` and `lag-report --explain`: everything known about one group, on one page."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -8,11 +8,12 @@ from typing import Final
 
 from kgroup.api.lag.proof import JudgedGroup
 from kgroup.api.opened import OpenedLogs
+from kgroup.durations import lasting
 from kgroup.history.groups.model import GroupKind
 from kgroup.history.timeline.model import Timeline
 from kgroup.lag.findings.model import Finding, GroupFacts, Severity
 from kgroup.lag.findings.reset import reset_safety
-from kgroup.lag.findings.text import counted, lasting
+from kgroup.lag.findings.text import counted
 from kgroup.lag.measures.rows import LagRow
 from kgroup.lag.status.model import Judged, PartitionStatus, group_status
 from kgroup.protocol.topic_partition import TopicPartition
@@ -38,7 +39,7 @@ _PARTITIONS: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Past:
-    """Of each group its timeline, and the state that a live coordinator says it has now."""
+    """Each group's timeline, and its current state according to a live coordinator."""
 
     timelines: Mapping[str, Timeline]
     states: Mapping[str, str]

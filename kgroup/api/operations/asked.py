@@ -1,12 +1,13 @@
-"""Questions that every operation has for a cluster, and the refusals that follow from the answers."""
+"""What every operation asks a cluster first, and the refusals that follow from the answers."""
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import Final
 
+from kgroup.durations import lasting
 from kgroup.errors import RefusedError, SourceError, did_you_mean
 from kgroup.history.groups.model import Group, GroupKind, Member
-from kgroup.lag.findings.text import lasting, listed
+from kgroup.lag.findings.text import listed
 from kgroup.net.admin.broker_settings import broker_setting
 from kgroup.net.admin.cluster import Cluster, OffsetSpec
 from kgroup.net.admin.group_states import is_idle, present_groups
@@ -83,7 +84,7 @@ def _like(cluster: Cluster, group: str) -> str:
 
 
 def who(group: Group) -> str:
-    """Who is in a group: `2 members are in it (c1 at /10.0.0.1, c2 at /10.0.0.2)`."""
+    """The members of a group in words: `2 members are in it (c1 at /10.0.0.1, c2 at /10.0.0.2)`."""
     if not group.members:
         return "somebody is in it"
     verb = "is" if len(group.members) == 1 else "are"
@@ -132,8 +133,8 @@ def limits_of(cluster: Cluster, places: Sequence[TopicPartition]) -> dict[TopicP
     for topic, partition in places:
         if (topic, partition) not in found:
             raise SourceError(
-                f"{cluster.name}: {topic}-{partition}: its log's start and end are not to be had: no leader,"
-                " or not allowed to this user"
+                f"{cluster.name}: {topic}-{partition}: its log's start and end are unavailable: no leader,"
+                " or this user may not see them"
             )
     return found
 

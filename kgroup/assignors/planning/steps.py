@@ -39,7 +39,7 @@ def _join(plan: GroupPlan, arguments: list[str]) -> GroupPlan:
     for option in options:
         name, equals, value = option.partition("=")
         if not equals or name not in ("topics", "instance", "rack") or name in said:
-            raise InputError(f"member '{member_id}': '{option}' is no topics=, instance= or rack=")
+            raise InputError(f"member '{member_id}': '{option}' is not topics=, instance= or rack=")
         said[name] = value
     topics = (
         tuple(filter(None, said["topics"].split(",")))

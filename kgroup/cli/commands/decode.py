@@ -127,7 +127,7 @@ def _summarize(problems: "Problems", *, strict: bool, quiet: bool) -> None:
     for line in problems.missing:
         say(line)
     if not problems.shown + problems.damaged + problems.undecodable and not quiet:
-        say("no record here is what was asked for")
+        say("no records match")
     if strict and problems.damaged + problems.undecodable + problems.odd:
         raise FindingsError(
             f"{counted(problems.damaged, 'damaged place')}, "

@@ -32,7 +32,7 @@ EXAMPLES: Final = (
         "kgroup lag-report --spark s3://bucket/cluster-7 --stuck --save-as lag",
     ),
     Example(
-        "Of a live cluster what is found from now on, and what is over, each once",
+        "On a live cluster, findings as they open and close, each reported once",
         "kgroup lag-report -b kafka:9092 --spark --stream --checkpoint DIR --stuck -o jsonl",
     ),
     Example(

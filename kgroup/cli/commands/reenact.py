@@ -19,6 +19,7 @@ from kgroup.cli.shell.options import Output, Quiet, Source
 from kgroup.cli.shell.say import say
 from kgroup.cli.shell.section import Section, option
 from kgroup.cli.shell.source import opened
+from kgroup.durations import lasting
 from kgroup.errors import InputError
 from kgroup.report.destination import require_empty
 from kgroup.report.emit import OutputFormat, emit
@@ -185,7 +186,7 @@ def _turns(replaced: "PlannedMember", made: "Reenactment", speed: float) -> list
     from kgroup.history.reenactment.model import Join
 
     at = [act.at_ms for act in made.plan.acts if isinstance(act, Join) and act.member == replaced.name]
-    times = ", ".join(f"{at_ms / 1000 / speed:.1f} s" for at_ms in at)
+    times = ", ".join(lasting(round(at_ms / speed)) for at_ms in at)
     return [f"yours is {replaced.name}: it joins after {times}"]
 
 

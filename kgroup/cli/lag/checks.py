@@ -64,7 +64,7 @@ RULES: Final[tuple[Rule, ...]] = (
     ),
     Clash(options={"--html"}, others={"--stream"}, reason="a page is written at the end"),
     Clash(options=_REPEATED, others=_NOT_ROWS, reason="it shows rows of the present"),
-    Clash(options=_REPEATED, others={"--now"}, reason="the present is what it looks at"),
+    Clash(options=_REPEATED, others={"--now"}, reason="it shows the present"),
     Clash(
         options=_REPEATED,
         others={"--html", "--output", "--strict", "--fail-on", "--save-as"},

@@ -43,7 +43,7 @@ class _Answered:
 
     @property
     def found(self) -> str | None:
-        """What --fail-on is to fail on, if there is any."""
+        """What --fail-on has found, if anything."""
         try:
             self.failing.check()
         except FindingsError as error:
@@ -134,7 +134,7 @@ def _say(all_of_them: Sequence[_Answered], *, quiet: bool) -> None:
 def _none_of(all_of_them: Sequence[_Answered]) -> KgroupError:
     no_match = [each.no_match for each in all_of_them if each.no_match is not None]
     if len(no_match) == len(all_of_them):
-        return NoMatchError("no cluster has what was asked for")
+        return NoMatchError("no cluster has a match")
     return KgroupError("no cluster could be read")
 
 

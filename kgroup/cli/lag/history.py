@@ -52,7 +52,7 @@ def report_history(session: "SparkSession | None", logs: OpenedLogs, request: La
     for line in (*(() if request.quiet else history.remarks), *history.problems, *history.missing):
         say(line)
     if history.is_empty and not request.quiet:
-        say("no commit here is what was asked for")
+        say("no commits match")
     _say_unknown(history.unknown_ends, quiet=request.quiet)
     return history.problems
 

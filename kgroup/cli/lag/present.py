@@ -1,4 +1,4 @@
-"""`lag-report` of the present: one report, shown as rows, findings or metrics."""
+"""`lag-report` about the present: one report, shown as rows, findings or metrics."""
 
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -15,7 +15,7 @@ from kgroup.cli.lag.spark import said_saved, save_batches
 from kgroup.cli.lag.spool import FINDINGS, Spool
 from kgroup.cli.lag.views import metrics, problems_of_rows
 from kgroup.cli.shell.say import say
-from kgroup.lag.findings.text import lasting
+from kgroup.durations import lasting
 from kgroup.report.emit import (
     OutputFormat,
     arrow_batches,

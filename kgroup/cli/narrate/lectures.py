@@ -9,8 +9,8 @@ LECTURES: Final = {
         "one leads it, so the least loaded is asked."
     ),
     "coordinator-found": (
-        "From now on the member has a connection of its own to the coordinator, so that a join that "
-        "waits there holds back no fetch."
+        "From now on the member has a separate connection to the coordinator, so that a join that "
+        "waits there delays no fetch."
     ),
     "join": (
         "A JOIN_GROUP carries the session timeout, the time the member needs at most to come back in a "
@@ -26,8 +26,8 @@ LECTURES: Final = {
         "subscriptions: the clients assign the partitions, not the broker."
     ),
     "joined": (
-        "Everybody who is in the generation is answered at the same time. All but the leader learn the "
-        "generation, the assignor and who leads, and no more."
+        "All members of the generation are answered at the same time. All but the leader learn only the "
+        "generation, the assignor and the leader."
     ),
     "sync-leader": "The leader has run the assignor and sends everybody's share.",
     "sync": "The others send an empty SYNC_GROUP, which waits at the coordinator for the leader's.",
@@ -41,65 +41,61 @@ LECTURES: Final = {
         "assigns (KIP-848)."
     ),
     "consumer-assigned": (
-        "The coordinator names what the member has to have now, and leaves out what others still have. The "
-        "member gives up what is not there any more, and then takes the rest."
+        "The coordinator lists what the member should own now, without what others still own. The "
+        "member gives up what is no longer listed, and then takes the rest."
     ),
     "consumer-acknowledge": (
-        "The member has done so, and says what it has. What it gave up is free now, and goes to its next "
+        "The member has done so, and reports what it owns. What it gave up is free now, and goes to its next "
         "owner with that one's next heartbeat: nobody waits for the whole group."
     ),
     "consumer-heartbeat": (
-        "A heartbeat in the interval that the coordinator sets. It repeats nothing that the coordinator "
-        "knows."
+        "A heartbeat at the interval the coordinator sets. It repeats nothing the coordinator knows."
     ),
     "consumer-leave": (
         "Epoch -1 leaves for good; a static member leaves with -2 and keeps its place for a session."
     ),
-    "offset-fetch": "A member begins where the group has committed, whoever did it.",
+    "offset-fetch": "A member starts at the group's committed offset, whoever committed it.",
     "nothing-committed": (
         "Without a commit auto.offset.reset decides: earliest asks for the log's start, latest for its end."
     ),
     "fetch": (
         "It reads from the partitions' leaders, below the high watermark. Fetches go on all the time "
-        "and are not told any more."
+        "and are not narrated any more."
     ),
     "heartbeat": (
         "A heartbeat every heartbeat.interval.ms, at most a third of the session timeout, keeps it in "
-        "the group. They are told again only when the answer is not NONE."
+        "the group. They are narrated again only when the answer is not NONE."
     ),
     "commit": (
-        "A commit says the next offset to read. It is stored with the generation it comes from, and "
-        "refused from a member of an older one. Later commits are told only when they fail."
+        "A commit gives the next offset to read. It is stored with the generation it comes from, and "
+        "refused from a member of an older one. Later commits are narrated only when they fail."
     ),
     "rebalance-in-progress": (
         "This is how members learn of a rebalance: no broker calls a client, it has to ask."
     ),
     "revoke-eager": (
         "Under an eager assignor a member gives up everything before it joins again: nobody reads any "
-        "of it until the new generation is there. With auto-commit it has just committed."
+        "of it until the new generation exists. With auto-commit it has just committed."
     ),
     "revoke-cooperative": (
         "Under cooperative-sticky a member gives up only what goes to somebody else, and joins once "
         "more so that it can be handed out (KIP-429)."
     ),
     "assigned": "It reads from here on.",
-    "lost": (
-        "It was thrown out while it could not be told: others may have read on, so there is nothing to "
-        "commit."
-    ),
-    "leave": "Leaving saves the others the wait for its session to run out.",
+    "lost": ("It was removed while unreachable: others may have read on, so there is nothing to commit."),
+    "leave": "Leaving saves the others from waiting for its session to expire.",
     "state-PREPARING_REBALANCE": (
         "JOIN_GROUP is on its way; heartbeats stop, as the join itself is a sign of life."
     ),
     "state-COMPLETING_REBALANCE": "It is in a generation and waits for its share; heartbeats go on.",
-    "new-group": "A group is there as soon as somebody joins it, and begins Empty.",
+    "new-group": "A group exists as soon as somebody joins it, and starts Empty.",
     "initial-delay": (
         "Empty -> PreparingRebalance. An empty group waits group.initial.rebalance.delay.ms, again "
         "after each that joins meanwhile, so that a deployment ends in one generation and not in ten."
     ),
     "preparing": (
         "-> PreparingRebalance. Everybody has to join again, within the longest rebalance timeout of "
-        "all; who does not is out."
+        "all; a member that does not is removed."
     ),
     "formed": (
         "PreparingRebalance -> CompletingRebalance: all are in, the leader's assignment is missing. The "
@@ -107,23 +103,25 @@ LECTURES: Final = {
     ),
     "stable": "CompletingRebalance -> Stable.",
     "empty": "Without members the group is Empty; its commits stay for offsets.retention.minutes.",
-    "session-expired": "No heartbeat for a whole session timeout: the coordinator takes it for dead.",
-    "killed": "Nobody is told. Its partitions are read by nobody until its session runs out.",
+    "session-expired": "No heartbeat for a whole session timeout: the coordinator considers it dead.",
+    "killed": "Nobody is notified. Nobody reads its partitions until its session expires.",
     "static": (
         "A static member (group.instance.id, KIP-345) does not leave when it closes: it may come back "
         "within its session and keep what it had."
     ),
-    "pause": ("Its process does not run, so it sends no heartbeats; when it goes on it knows nothing of it."),
+    "pause": (
+        "Its process is frozen, so it sends no heartbeats; when it resumes, it does not know about the pause."
+    ),
     "coordinator-moved": (
         "The new leader reads the partition from its beginning: generations, members and commits are "
-        "there; who is just joining is not, and joins again."
+        "there; a member that was just joining is not, and joins again."
     ),
     "created": (
-        "Nobody is told. Who asked for it by name, or by a pattern that matches it, finds it in the next "
+        "Nobody is notified. Members that want it by name or by pattern find it in their next "
         "metadata (metadata.max.age.ms); then the group rebalances."
     ),
     "grown": (
-        "Nobody is told. The leader finds out with its next metadata (metadata.max.age.ms) and joins again."
+        "Nobody is notified. The leader sees it in its next metadata (metadata.max.age.ms) and joins again."
     ),
     "settled": "Every group is stable, and every partition has one reader.",
     "zk-registered": (
@@ -131,11 +129,11 @@ LECTURES: Final = {
         "gone when the session is, and watches the group's consumers, the brokers and its topics."
     ),
     "zk-watch": (
-        "Everybody who watches is told of every change: that is the herd. A watch fires once and only "
+        "Everyone who watches hears of every change: that is the herd. A watch fires once and only "
         "says that something changed, so it is set again and the whole tree is read again."
     ),
     "zk-rebalance": (
-        "There is no coordinator: each consumer reads who is there, stops reading, deletes its owner "
+        "There is no coordinator: each consumer reads the list of members, stops reading, deletes its owner "
         "znodes, computes the same assignment as all others, and claims its share."
     ),
     "zk-retry": (
@@ -143,7 +141,7 @@ LECTURES: Final = {
         "views differ. It backs off for rebalance.backoff.ms and tries again; nobody reads these "
         "partitions meanwhile."
     ),
-    "zk-given-up": ("After rebalance.max.retries it has nothing, and nothing happens until a watch fires."),
+    "zk-given-up": ("After rebalance.max.retries it owns nothing, and nothing happens until a watch fires."),
     "zk-claimed": "An ephemeral owner znode stands for each partition.",
     "zk-expired": (
         "ZooKeeper did not hear of it for its session timeout: its znodes are gone, and the others take "

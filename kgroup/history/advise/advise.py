@@ -1,4 +1,4 @@
-"""What a group's own history says of its settings. Nothing is said where nothing follows.
+"""Advice on a group's settings from its own history. Where nothing follows, nothing is said.
 
 Each rule looks at one setting: what the log has seen of it, and what a what-if gives for another.
 """
@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Final
 
 from kgroup.assignors.registry import ASSIGNORS, Protocol
-from kgroup.durations import seconds_text
+from kgroup.durations import lasting
 from kgroup.history.advise.absences import Absence, absences
 from kgroup.history.advise.late import POLL_CAUSES, late_polls
 from kgroup.history.advise.model import Advice, Pause, Pauses, Setting
@@ -74,14 +74,15 @@ def _session_timeout(timeline: Timeline, gone: Sequence[Absence]) -> Iterator[Ad
         advised=str(advised_ms),
         grade=Grade.INFERRED,
         evidence=f"{len(back)} of {len(expired)} members that expired came back, {longest.process} after"
-        f" {seconds_text(silent_ms)} of silence; with this: {saved_text(comparison)}",
+        f" {lasting(silent_ms)} of silence; with this: {saved_text(comparison)}",
         numbers={
             "expired": len(expired),
             "came_back": len(back),
             "silent_ms": silent_ms,
             **numbers(comparison),
         },
-        caution=f"whoever really dies is noticed after {seconds_text(advised_ms)}, and is unread until then",
+        caution=f"a member that really dies is noticed after {lasting(advised_ms)}, and its partitions are"
+        " unread until then",
     )
 
 
@@ -125,8 +126,8 @@ def _max_poll_interval(timeline: Timeline, pauses: Pauses | None) -> Iterator[Ad
             now=str(close.rebalance_timeout_ms),
             advised=str(_whole(close.length_ms * _MARGIN)),
             grade=Grade.UNKNOWN if close.worked_ms is None else Grade.INFERRED,
-            evidence=f"{close.client_id} did not commit for {seconds_text(close.length_ms)}, of"
-            f" {seconds_text(close.rebalance_timeout_ms or 0)} that it may take from one poll to the next",
+            evidence=f"{close.client_id} did not commit for {lasting(close.length_ms)}, of"
+            f" {lasting(close.rebalance_timeout_ms or 0)} that it may take from one poll to the next",
             numbers={**values, "pause_ms": close.length_ms, "worked_ms": close.worked_ms},
             caution="if there was nothing to read all that time it polled, and all is well"
             if close.worked_ms is None
@@ -144,8 +145,8 @@ def _max_poll_interval(timeline: Timeline, pauses: Pauses | None) -> Iterator[Ad
             advised=str(max(_DEFAULT_POLL_MS, _whole(longest.length_ms * _POLL_SLACK / 2))),
             grade=Grade.INFERRED,
             evidence=f"{pauses.count:,} pauses between commits, none longer than"
-            f" {seconds_text(longest.length_ms)}: a member that hangs is noticed only after"
-            f" {seconds_text(now_ms)}, and so long may every rebalance wait for it",
+            f" {lasting(longest.length_ms)}: a member that hangs is noticed only after"
+            f" {lasting(now_ms)}, and every rebalance may wait that long for it",
             numbers=values,
         )
 
@@ -184,7 +185,7 @@ def _instance_ids(timeline: Timeline, gone: Sequence[Absence]) -> Iterator[Advic
         now="-",
         advised="one of its own for each member",
         grade=Grade.INFERRED,
-        evidence=f"{len(restarts)} restarts, the longest of {seconds_text(longest.away_ms or 0)}; with static"
+        evidence=f"{len(restarts)} restarts, the longest of {lasting(longest.away_ms or 0)}; with static"
         f" members: {saved_text(comparison)}",
         numbers={"restarts": len(restarts), "longest_restart_ms": longest.away_ms, **numbers(comparison)},
         caution=f"partitions wait for their member meanwhile: {minutes_text(more_unread)} more unread"
@@ -254,9 +255,9 @@ def _members(timeline: Timeline) -> Iterator[Advice]:
         now=str(len(members)),
         advised=f"{partitions}, or more partitions",
         grade=Grade.RECORDED,
-        evidence=f"{len(idle)} of {len(members)} members have no partition, as there are {partitions}",
+        evidence=f"{len(idle)} of {len(members)} members have no partition: only {partitions} to share",
         numbers={"members": len(members), "idle_members": len(idle), "partitions": partitions},
-        caution="what is kept as a spare takes over a little sooner than what is started when it is needed",
+        caution="a spare member takes over a little sooner than one that is started on demand",
     )
 
 

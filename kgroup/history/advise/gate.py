@@ -1,4 +1,4 @@
-"""Whether a client with these properties would be refused by a group, or would harm it.
+"""Whether a group would refuse a client with these properties, or be harmed by it.
 
 Rules of brokers and of the Java client 4.x: `ClassicGroup.supportsProtocols`, `GroupMetadataManager`
 (session timeouts, static members, the upgrade of a group, `validateOnlineUpgrade`), `ConsumerConfig`
@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from kgroup.assignors.registry import ASSIGNORS
-from kgroup.durations import seconds_text
+from kgroup.durations import lasting
 from kgroup.errors import InputError
 from kgroup.history.advise.late import late_polls
 from kgroup.history.advise.model import Objection, Pauses, Verdict
@@ -38,7 +38,7 @@ _JAVA_NAMES: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientProperties:
-    """What of a consumer's properties a group notices, with the Java client's defaults. Times are ms.
+    """The properties of a consumer that a group notices, with the Java client's defaults. Times are ms.
 
     `given` are all that were there, by name.
     """
@@ -112,8 +112,8 @@ def _times(client: ClientProperties, group: str) -> Iterator[Objection]:
             value=str(session),
             verdict=Verdict.REFUSED,
             grade=Grade.INFERRED,
-            evidence=f"INVALID_SESSION_TIMEOUT: brokers take {seconds_text(MIN_SESSION_MS)} to"
-            f" {seconds_text(MAX_SESSION_MS)}, unless group.min. or group.max.session.timeout.ms is set",
+            evidence=f"INVALID_SESSION_TIMEOUT: brokers take {lasting(MIN_SESSION_MS)} to"
+            f" {lasting(MAX_SESSION_MS)}, unless group.min. or group.max.session.timeout.ms is set",
         )
     if heartbeat >= session:
         yield Objection(
@@ -122,7 +122,7 @@ def _times(client: ClientProperties, group: str) -> Iterator[Objection]:
             value=str(heartbeat),
             verdict=Verdict.REFUSED,
             grade=Grade.RECORDED,
-            evidence=f"the client does not start: not below session.timeout.ms, {seconds_text(session)}",
+            evidence=f"the client does not start: not below session.timeout.ms, {lasting(session)}",
         )
     elif 3 * heartbeat > session:
         yield Objection(
@@ -131,7 +131,7 @@ def _times(client: ClientProperties, group: str) -> Iterator[Objection]:
             value=str(heartbeat),
             verdict=Verdict.HARMS,
             grade=Grade.INFERRED,
-            evidence=f"more than a third of its session.timeout.ms of {seconds_text(session)}: two lost"
+            evidence=f"more than a third of its session.timeout.ms of {lasting(session)}: two lost"
             " heartbeats and the member is out",
         )
 
@@ -150,10 +150,10 @@ def _pauses(client: ClientProperties, timeline: Timeline, pauses: Pauses | None)
     elif worked:
         longest_ms = max(each.worked_ms or 0 for each in worked)
         grade = Grade.INFERRED
-        evidence = f"members had records to read and did not commit for up to {seconds_text(longest_ms)}"
+        evidence = f"members had records to read and did not commit for up to {lasting(longest_ms)}"
     elif pauses is not None and perhaps:
         grade = Grade.INFERRED if pauses.usual_ms > limit_ms else Grade.UNKNOWN
-        evidence = f"members paused for up to {seconds_text(perhaps[0].length_ms)} between two commits"
+        evidence = f"members paused for up to {lasting(perhaps[0].length_ms)} between two commits"
         if grade is Grade.UNKNOWN:
             evidence += ", unless there was nothing to read"
     else:
@@ -164,7 +164,7 @@ def _pauses(client: ClientProperties, timeline: Timeline, pauses: Pauses | None)
         value=client.value_of("max.poll.interval.ms", limit_ms),
         verdict=Verdict.HARMS,
         grade=grade,
-        evidence=f"{evidence}: after {seconds_text(limit_ms)} it leaves the group",
+        evidence=f"{evidence}: after {lasting(limit_ms)} it leaves the group",
     )
 
 

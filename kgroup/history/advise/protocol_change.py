@@ -1,4 +1,4 @@
-"""What stands between a group and the consumer protocol (KIP-848), by its last generation and its history.
+"""Obstacles between a group and the consumer protocol (KIP-848), from its last generation and its history.
 
 Sources: `GroupMetadataManager.validateOnlineUpgrade`, `ConsumerConfig` (properties that one of the two
 protocols does not know) and the server-side assignors of Kafka 4.3.
@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import Final
 
 from kgroup.assignors.registry import ASSIGNORS, Protocol
-from kgroup.durations import seconds_text
+from kgroup.durations import lasting
 from kgroup.errors import DecodeError
 from kgroup.history.advise.played import numbers, played, saved_text
 from kgroup.history.groups.model import GroupKind
@@ -76,7 +76,10 @@ def _step(
 def _conversion(group: str, roster: Roster | None, refusal: str | None) -> ProtocolStep:
     if roster is None:
         return _step(
-            group, "conversion", Standing.READY, "it has offsets and no members: whoever comes first decides"
+            group,
+            "conversion",
+            Standing.READY,
+            "it has offsets and no members: the first to join decides",
         )
     if roster.kind in (GroupKind.SHARE, GroupKind.STREAMS):
         what = f"it is a {roster.kind} group, which has a protocol of its own"
@@ -111,7 +114,7 @@ def _settings(group: str, roster: Roster) -> Iterator[ProtocolStep]:
             "session.timeout.ms",
             Standing.CHANGE,
             f"{values}: take it out, as Kafka's client does not start with it. The broker's"
-            f" group.consumer.session.timeout.ms counts, {seconds_text(DEFAULT_SESSION_MS)} and no less by"
+            f" group.consumer.session.timeout.ms counts, {lasting(DEFAULT_SESSION_MS)} and no less by"
             " default; so does its heartbeat interval",
         )
     entry = ASSIGNORS.get(roster.protocol or "")

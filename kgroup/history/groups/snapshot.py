@@ -156,7 +156,10 @@ def _classic_group(group_id: str, value: values.Value | None, notes: Sequence[st
         for member in sorted(value.members, key=lambda member: member.member_id)
     )
     if members and value.protocol_type != "consumer":
-        notes = [*notes, f"protocol type '{value.protocol_type}': its members' assignments are no partitions"]
+        notes = [
+            *notes,
+            f"protocol type '{value.protocol_type}': its members' assignments are not partitions",
+        ]
     return Group(
         group_id=group_id,
         kind=GroupKind.CLASSIC if members or value.protocol_type else GroupKind.SIMPLE,

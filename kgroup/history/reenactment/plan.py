@@ -1,4 +1,4 @@
-"""A group's timeline and commits -> the plan that plays them again.
+"""Makes the plan that plays a group's timeline and commits again.
 
 A record of the log says when a round ended; what began it came before. So acts come `_LEAD_MS` before the
 record that shows them, in which a round of quick heartbeats ends, or half the time since the round before if
@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from kgroup.assignors.registry import CLIENT_ASSIGNORS
-from kgroup.durations import seconds_text
+from kgroup.durations import lasting
 from kgroup.errors import InputError, nearest_or_all
 from kgroup.history.groups.model import GroupKind
 from kgroup.history.reenactment.commits import SeenCommit
@@ -278,7 +278,7 @@ class _Planner:
         if cause is CauseKind.MEMBER_GONE or cause is None:
             is_silent = last_ms is not None and self._times[end] - last_ms >= session_ms + _SILENT_MS
             cause = CauseKind.SESSION_EXPIRED if is_silent else CauseKind.LEAVE
-            after = seconds_text(self._times[end] - self._start_ms)
+            after = lasting(self._times[end] - self._start_ms)
             self._notes.append(f"how {member.client_id} went {after} after the start is not known")
         if cause is CauseKind.LEAVE:
             self._leaves[end].append(name)

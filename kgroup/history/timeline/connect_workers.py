@@ -1,4 +1,4 @@
-"""Groups of Kafka Connect whose leader stays behind the others in the config topic.
+"""Kafka Connect groups whose leader lags behind the others in the config topic.
 
 The leader hands out work only if it has read as much of the config topic as any worker. If it has not, and
 cannot catch up at once, everybody gets an empty assignment with the error CONFIG_MISMATCH and joins again.
@@ -9,7 +9,7 @@ Source: `EagerAssignor` and `IncrementalCooperativeAssignor` (`ensureLeaderConfi
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from kgroup.durations import seconds_text
+from kgroup.durations import lasting
 from kgroup.history.timeline.model import Generation, Pattern, Roster
 from kgroup.history.timeline.pattern_runs import pattern_over, process_name
 
@@ -45,7 +45,7 @@ def _pattern(run: Sequence[Generation]) -> Iterator[Pattern]:
     first, last = run[0].roster, run[-1].roster
     took = ""
     if first.at_ms is not None and last.at_ms is not None:
-        took = f" in {seconds_text(max(0, last.at_ms - first.at_ms))}"
+        took = f" in {lasting(max(0, last.at_ms - first.at_ms))}"
     yield pattern_over(
         CONNECT_CONFIG_BEHIND,
         run,

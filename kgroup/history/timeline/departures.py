@@ -1,4 +1,4 @@
-"""Why a member is gone: told from the timeouts it joined with and from the last commits of what it owned.
+"""Why a member is gone, inferred from its timeouts and from the last commits of its partitions.
 
 A log says that a member is gone, never why. Facts narrow it down. A coordinator counts a commit as a sign of
 life (`completeAndScheduleNextHeartbeatExpiration` in Kafka's group coordinators), so a member that committed
@@ -10,7 +10,7 @@ within its rhythm of commits; one whose silence is longer was silent before it w
 
 from dataclasses import dataclass, replace
 
-from kgroup.durations import seconds_text
+from kgroup.durations import lasting
 from kgroup.history.groups.model import GroupKind
 from kgroup.history.timeline.causes import static_restart
 from kgroup.history.timeline.commits import CommitTrack, Silence, silence_of
@@ -104,15 +104,15 @@ def departure(
     if unrevoked_since_ms is not None and at_ms is not None and timeout and timeout > 0:
         waited = at_ms - unrevoked_since_ms
         if waited >= timeout:
-            owed = f"it owed partitions for {seconds_text(waited)}"
-            why = f"{owed}, and its rebalance timeout is {seconds_text(timeout)}"
+            owed = f"it owed partitions for {lasting(waited)}"
+            why = f"{owed}, and its rebalance timeout is {lasting(timeout)}"
             return _gone(CauseKind.REBALANCE_TIMEOUT, member, why, _REMEDY_REBALANCE_TIMEOUT)
     if silence is None and at_ms is not None and together_after_ms is not None:
         since_ms = at_ms - together_after_ms
         if _is_too_soon(member, previous, since_ms):
             why = (
-                f"left: its last round was put together less than {seconds_text(since_ms)} before, and its"
-                f" session timeout is {seconds_text(member.session_timeout_ms or 0)}"
+                f"left: its last round was put together less than {lasting(since_ms)} before, and its"
+                f" session timeout is {lasting(member.session_timeout_ms or 0)}"
             )
             return _gone(CauseKind.LEAVE, member, why, _REMEDY_LEAVE)
     if silence is None or at_ms is None:
@@ -124,9 +124,9 @@ def departure(
     waited_ms = None if evidence.cut else waited_out_ms(member, previous, current, tracks, quiet)
     if waited_ms is not None:
         why = (
-            f"the round lasted for its rebalance timeout of {seconds_text(waited_ms)}, in which nobody"
+            f"the round lasted for its rebalance timeout of {lasting(waited_ms)}, in which nobody"
             f" committed, and went on without it; its session timeout of"
-            f" {seconds_text(member.session_timeout_ms or 0)} would have ended it sooner"
+            f" {lasting(member.session_timeout_ms or 0)} would have ended it sooner"
         )
         return _gone(CauseKind.REBALANCE_TIMEOUT, member, why, _REMEDY_REBALANCE_TIMEOUT)
     if evidence.cut or not poll_interval_fits(quiet):
@@ -152,8 +152,8 @@ def _by_silence(
         if quiet.is_next and is_longer_than_a_leave(quiet):
             return _expired(member, quiet.ms, quiet.silence, member.session_timeout_ms)
     why = (
-        f"gone {seconds_text(quiet.ms)} after its last commit; its session timeout is "
-        f"{seconds_text(member.session_timeout_ms)}"
+        f"gone {lasting(quiet.ms)} after its last commit; its session timeout is "
+        f"{lasting(member.session_timeout_ms)}"
     )
     return _unknown(member, why)
 
@@ -194,7 +194,7 @@ def why_renamed_between_rounds(
 
 
 def _or_expired(restart: Cause, session_timeout_ms: int | None) -> Cause:
-    session = "session" if session_timeout_ms is None else f"session of {seconds_text(session_timeout_ms)}"
+    session = "session" if session_timeout_ms is None else f"session of {lasting(session_timeout_ms)}"
     return replace(
         restart,
         grade=Grade.UNKNOWN,
@@ -223,8 +223,8 @@ def _alive_shortly_before(
     quiet_ms: int,
 ) -> Cause:
     why = (
-        f"it committed {seconds_text(quiet_ms)} before the round ended, less than its session timeout of"
-        f" {seconds_text(member.session_timeout_ms or 0)}, so it cannot have expired"
+        f"it committed {lasting(quiet_ms)} before the round ended, less than its session timeout of"
+        f" {lasting(member.session_timeout_ms or 0)}, so it cannot have expired"
     )
     longest = max((other.rebalance_timeout_ms or 0 for other in previous.members), default=0)
     if _round_was_shorter(longest, previous, current, tracks):
@@ -234,9 +234,7 @@ def _alive_shortly_before(
             if member.instance_id
             else "left by itself or was removed by an admin"
         )
-        why = (
-            f"{departure}: {why}, nor can the round have lasted a rebalance timeout ({seconds_text(longest)})"
-        )
+        why = f"{departure}: {why}, nor can the round have lasted a rebalance timeout ({lasting(longest)})"
         return _gone(CauseKind.LEAVE, member, why, _REMEDY_LEAVE)
     return _unknown(member, why, (CauseKind.LEAVE, CauseKind.REBALANCE_TIMEOUT))
 
@@ -281,13 +279,11 @@ def _all_were_heard_of(previous: Roster, at_ms: int, tracks: dict[Partition, Com
 
 def _without_session_timeout(member: TimelineMember, quiet: Quiet, *, cut: bool) -> Cause:
     if quiet.ms <= _NEVER_EXPIRES_MS:
-        why = f"it committed {seconds_text(quiet.ms)} before it was gone, sooner than any session expires"
+        why = f"it committed {lasting(quiet.ms)} before it was gone, sooner than any session expires"
         return _gone(CauseKind.LEAVE, member, why, _REMEDY_LEAVE)
     if not cut and expiry_fits(quiet, DEFAULT_SESSION_MS) and is_longer_than_a_leave(quiet):
         return _expired(member, quiet.ms, quiet.silence, DEFAULT_SESSION_MS)
-    why = (
-        f"gone {seconds_text(quiet.ms)} after its last commit; the broker's session timeout is not in the log"
-    )
+    why = f"gone {lasting(quiet.ms)} after its last commit; the broker's session timeout is not in the log"
     return _unknown(member, why)
 
 
@@ -297,17 +293,17 @@ def _static_expired(member: TimelineMember, quiet: Quiet, session_ms: int) -> Ca
     Only an admin takes it out, or a client of 4.x that is told to (KIP-1092).
     """
     why = (
-        f"the static member was away for {seconds_text(quiet.ms)} since its last commit, and its session"
-        f" timeout is {seconds_text(session_ms)}"
+        f"the static member was away for {lasting(quiet.ms)} since its last commit, and its session"
+        f" timeout is {lasting(session_ms)}"
     )
     return _gone(CauseKind.SESSION_EXPIRED, member, why, _REMEDY_STATIC_EXPIRED)
 
 
 def _expired(member: TimelineMember, quiet_ms: int, silence: Silence, session_ms: int) -> Cause:
     why = (
-        f"it committed every {seconds_text(silence.usual_ms or 0)}, then nothing for "
-        f"{seconds_text(quiet_ms)}, and its"
-        f" session timeout is {seconds_text(session_ms)}"
+        f"it committed every {lasting(silence.usual_ms or 0)}, then nothing for "
+        f"{lasting(quiet_ms)}, and its"
+        f" session timeout is {lasting(session_ms)}"
     )
     return _gone(CauseKind.SESSION_EXPIRED, member, why, _REMEDY_EXPIRED)
 

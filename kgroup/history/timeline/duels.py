@@ -1,4 +1,4 @@
-"""Two processes with one group.instance.id: each that joins fences off the other (KIP-345), again and again.
+"""Two processes with one group.instance.id: each that joins fences the other (KIP-345), again and again.
 
 A broker gives the instance a new member id each time, and keeps the client id and host of the first member
 until the next round. So a log shows takeovers, and whether the one before was alive: a process that restarts
@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from kgroup.durations import seconds_text
+from kgroup.durations import lasting
 from kgroup.history.timeline.model import Grade, Pattern, Takeover
 
 INSTANCE_ID_DUEL = "instance-id-duel"
@@ -39,7 +39,7 @@ def find_duels(takeovers: Sequence[Takeover]) -> Iterator[Pattern]:
             if len(run) >= _TAKEOVERS_MIN and (why := _proof(run)) is not None:
                 yield _duel(instance_id, run, why, Grade.INFERRED)
             elif len(run) >= _UNPROVEN_MIN and all(takeover.quiet_ms is None for takeover in run):
-                why = "two processes have its id, or one keeps restarting: no commits here tell which"
+                why = "two processes have its id, or one keeps restarting: no commits here show which"
                 yield _duel(instance_id, run, why, Grade.UNKNOWN)
 
 
@@ -69,7 +69,7 @@ def _proof(run: Sequence[Takeover]) -> str | None:
     if len(alive) >= _ALIVE_MIN and 2 * len(alive) >= len(run) and len(at_once) >= _AT_ONCE_MIN:
         return (
             f"{len(alive)} times the previous member kept committing in its rhythm until it was replaced,"
-            f" {len(at_once)} times less than {seconds_text(_RESTART_MIN_MS)} before"
+            f" {len(at_once)} times less than {lasting(_RESTART_MIN_MS)} before"
         )
     return None
 
@@ -77,7 +77,7 @@ def _proof(run: Sequence[Takeover]) -> str | None:
 def _duel(instance_id: str, run: Sequence[Takeover], why: str, grade: Grade) -> Pattern:
     times = [takeover.at_ms for takeover in run if takeover.at_ms is not None]
     pauses = [after - before for before, after in pairwise(times)]
-    every = f", one every {seconds_text(sum(pauses) // len(pauses))}" if pauses else ""
+    every = f", one every {lasting(sum(pauses) // len(pauses))}" if pauses else ""
     return Pattern(
         name=INSTANCE_ID_DUEL,
         from_ms=times[0] if times else None,

@@ -43,7 +43,7 @@ def _first(roster: Roster, cut: bool) -> list[Cause]:
             Cause(
                 kind=CauseKind.HISTORY_CUT,
                 grade=Grade.UNKNOWN,
-                evidence="what was before is not in the log any more (or not in these files)",
+                evidence="earlier records are no longer in the log (or not in these files)",
             )
         ]
     return causes.joins(roster.members, None)

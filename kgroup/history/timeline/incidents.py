@@ -53,7 +53,7 @@ def coordinator_moved(before: int, now: int) -> Cause:
     return Cause(
         kind=CauseKind.COORDINATOR_MOVED,
         grade=Grade.RECORDED,
-        evidence=f"the offsets partition has leader epoch {now}, before {before}",
+        evidence=f"the offsets partition has leader epoch {now}, previously {before}",
         remedy="Look at the brokers at that time: another one took over the offsets partition, or the same"
         " one restarted.",
     )
@@ -64,7 +64,7 @@ def topic_recreated(topic: str, before: UUID, now: UUID, partition: Partition, o
     return Cause(
         kind=CauseKind.TOPIC_RECREATED,
         grade=Grade.RECORDED,
-        evidence=f"{topic} was deleted and made anew: its id is {topic_id_text(now)}, before"
+        evidence=f"{topic} was deleted and recreated: its id is {topic_id_text(now)}, previously"
         f" {topic_id_text(before)}; {partition}: {offsets}",
         remedy="What the group had not read of the old topic is gone. An offset of the old topic means"
         " nothing in the new one: the group starts at auto.offset.reset if it is out of range, otherwise"

@@ -1,4 +1,4 @@
-"""Groups whose number of members goes up and down: somebody adds members and takes them away again.
+"""Groups whose membership goes up and down: something keeps adding and removing members.
 
 A visit is a member that joins a group of others and is gone soon. A rolling restart has none, whatever the
 names: who joins stays. Nor has a deployment. Visits of one client are `flapping-member`, those of one after
@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from kgroup.durations import seconds_text
+from kgroup.durations import lasting
 from kgroup.history.timeline.model import Generation, Pattern, TimelineMember
 
 MEMBERS_OSCILLATE = "members-oscillate"
@@ -116,8 +116,8 @@ def _pattern(run: Sequence[_Visit], span: Sequence[Generation]) -> Pattern:
         first_generation=span[1].roster.generation,
         last_generation=span[-1].roster.generation,
         member_ids=tuple(visit.member.member_id for visit in run),
-        evidence=f"{len(run)} members came and left again in {seconds_text(lasted_ms)}, usually"
-        f" after {seconds_text(lives[len(lives) // 2])} ({clients}{more}): {len(span) - 1} rebalances"
+        evidence=f"{len(run)} members came and left again in {lasting(lasted_ms)}, usually"
+        f" after {lasting(lives[len(lives) // 2])} ({clients}{more}): {len(span) - 1} rebalances"
         f" between {min(counts)} and {max(counts)} members",
         remedy=_REMEDY,
     )

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from statistics import median
 
-from kgroup.durations import seconds_text
+from kgroup.durations import lasting
 from kgroup.history.groups.model import GroupKind
 from kgroup.history.timeline.commits import CommitTrack
 from kgroup.history.timeline.connect_workers import find_connect_behind
@@ -52,11 +52,9 @@ def _storms(generations: Run) -> Iterator[Pattern]:
         if not returning and unchanged < _STORM_ROUNDS_MIN:
             continue
         lasted_ms = (run[-1].roster.at_ms or 0) - (run[0].roster.at_ms or 0)
-        evidence = (
-            f"{rounds} rebalances in {seconds_text(lasted_ms)}, one every {seconds_text(lasted_ms // rounds)}"
-        )
+        evidence = f"{rounds:,} rebalances in {lasting(lasted_ms)}, one every {lasting(lasted_ms // rounds)}"
         baseline = _baseline_ms(generations, run)
-        evidence += f"; otherwise one every {seconds_text(baseline)}" if baseline is not None else ""
+        evidence += f"; otherwise one every {lasting(baseline)}" if baseline is not None else ""
         if returning:
             were = "was" if len(returning) == 1 else "were"
             evidence += f"; {_listed([process_name(who) for who in returning])} joined and {were} gone again"
@@ -236,7 +234,7 @@ def _never_commits(timeline: Timeline, tracks: dict[Partition, CommitTrack]) -> 
                 last_generation=roster.generation,
                 member_ids=(member.member_id,),
                 evidence=f"{member.client_id} has owned {len(member.owned)} partitions for "
-                f"{seconds_text(since_ms)} and"
+                f"{lasting(since_ms)} and"
                 " committed none of them, while others commit",
                 remedy="Either nothing is produced to them, or this member is stuck or does not "
                 "commit: see lag-report.",

@@ -1,11 +1,11 @@
-"""Rounds that waited a whole session timeout for a member that nobody knows.
+"""Rounds that waited a whole session timeout for an unknown member.
 
 A first JoinGroup gets a member id and has to come back with it (KIP-394); until then the member is pending,
 and a round does not end before all pending ones have joined, or their session timeout has passed. A client
 that lost the answer asks again and gets another id: the first one is never used, and all wait for it.
 """
 
-from kgroup.durations import seconds_text
+from kgroup.durations import lasting
 from kgroup.history.groups.model import GroupKind
 from kgroup.history.timeline.commits import CommitTrack, silence_of
 from kgroup.history.timeline.model import Cause, CauseKind, Generation, Grade, Partition, Roster
@@ -61,7 +61,7 @@ def pending_member(
         kind=CauseKind.PENDING_MEMBER,
         grade=Grade.INFERRED,
         evidence=f"nobody is gone, and none of the {len(owners)} members committed for"
-        f" {seconds_text(shortest_ms)} until the round ended, about the session timeout of"
-        f" {seconds_text(session_ms)}: it waited for a member id that was handed out and never used",
+        f" {lasting(shortest_ms)} until the round ended, about the session timeout of"
+        f" {lasting(session_ms)}: it waited for a member id that was handed out and never used",
         remedy=_REMEDY,
     )

@@ -1,4 +1,4 @@
-"""Members whose clients left by themselves since nobody polled for max.poll.interval.ms.
+"""Members whose clients left by themselves because nobody polled for max.poll.interval.ms.
 
 A classic member's record has the interval as its rebalance timeout (Java's client and librdkafka, KIP-62);
 other clients have a timeout of their own there and do not leave. The LeaveGroup itself is in no log. So a
@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import prod
 
-from kgroup.durations import seconds_text
+from kgroup.durations import lasting
 from kgroup.history.timeline.commits import Committed
 from kgroup.history.timeline.model import (
     Cause,
@@ -46,14 +46,14 @@ def first_look(member: TimelineMember, quiet: Quiet, otherwise: Cause | None = N
     assert silence.partition is not None and quiet.poll_interval_ms is not None
     expired = may_have_expired(quiet)
     why = (
-        f"it committed every {seconds_text(silence.usual_ms or 0)}, then nothing for"
-        f" {seconds_text(quiet.ms)}, and its poll interval (rebalance timeout) is"
-        f" {seconds_text(quiet.poll_interval_ms)}"
+        f"it committed every {lasting(silence.usual_ms or 0)}, then nothing for"
+        f" {lasting(quiet.ms)}, and its poll interval (rebalance timeout) is"
+        f" {lasting(quiet.poll_interval_ms)}"
     )
     if expired:
-        why += f"; its session timeout is {seconds_text(quiet.session_ms)}"
+        why += f"; its session timeout is {lasting(quiet.session_ms)}"
     elif member.session_timeout_ms is not None and quiet.ms < member.session_timeout_ms:
-        why += f", its session timeout {seconds_text(member.session_timeout_ms)}, so it cannot have expired"
+        why += f", its session timeout {lasting(member.session_timeout_ms)}, so it cannot have expired"
     others: tuple[CauseKind, ...] = (CauseKind.SESSION_EXPIRED if expired else CauseKind.LEAVE,)
     if otherwise is not None:
         others = otherwise.alternatives

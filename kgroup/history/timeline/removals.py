@@ -1,4 +1,4 @@
-"""The cause of removed offsets or groups: tombstones show the removal, not who did it.
+"""The cause of removed offsets or groups: tombstones show that something was removed, not by whom.
 
 What narrows it down: a broker expires nothing within a minute (`offsets.retention.minutes` is at least 1),
 and refuses to delete offsets of a topic that a member subscribes to (KIP-496), as it never expires those
@@ -7,7 +7,7 @@ and refuses to delete offsets of a topic that a member subscribes to (KIP-496), 
 
 from collections.abc import Mapping, Sequence
 
-from kgroup.durations import seconds_text
+from kgroup.durations import lasting
 from kgroup.history.timeline.commits import CommitTrack
 from kgroup.history.timeline.model import Cause, CauseKind, Grade, Partition, Roster
 
@@ -37,13 +37,13 @@ def why_group_removed(
         return Cause(
             kind=CauseKind.GROUP_DELETED,
             grade=Grade.INFERRED,
-            evidence=f"removed {seconds_text(at_ms - last_sign_ms)} after its last sign of life, when "
+            evidence=f"removed {lasting(at_ms - last_sign_ms)} after its last sign of life, when "
             "nothing expires yet",
         )
     waited = (
         ""
         if at_ms is None or last_sign_ms is None
-        else f" {seconds_text(at_ms - last_sign_ms)} after its last sign of life"
+        else f" {lasting(at_ms - last_sign_ms)} after its last sign of life"
     )
     return Cause(
         kind=CauseKind.GROUP_REMOVED,
@@ -95,7 +95,7 @@ def why_offsets_removed(
     alternatives = [CauseKind.TOPIC_DELETED, CauseKind.OFFSETS_DELETED]
     evidence = f"offsets of {names} removed"
     if at_ms is not None and newest is not None:
-        evidence += f" {seconds_text(at_ms - newest)} after the last commit"
+        evidence += f" {lasting(at_ms - newest)} after the last commit"
     if not young:
         alternatives.append(CauseKind.OFFSETS_EXPIRED)
     return Cause(

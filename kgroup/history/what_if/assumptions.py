@@ -1,9 +1,9 @@
-"""The assumptions of a what-if, in sentences: what the log tells, what is supposed, what is unknown."""
+"""The assumptions of a what-if in sentences: what the log shows, what is assumed, what is unknown."""
 
 from collections.abc import Iterator, Sequence
 
 from kgroup.assignors.registry import ASSIGNORS, Protocol
-from kgroup.durations import seconds_text
+from kgroup.durations import lasting
 from kgroup.history.timeline.model import Timeline
 from kgroup.history.what_if.changes import DEFAULT_SESSION_MS, Changes
 from kgroup.history.what_if.circumstances import Circumstances
@@ -24,28 +24,28 @@ def assumptions(
 
 def _about_pauses(changes: Changes, of_generations: Sequence[Circumstances]) -> str:
     if changes.pause_ms is not None:
-        return f"each rebalance stops what it stops for {seconds_text(changes.pause_ms)}"
+        return f"each rebalance stops its partitions for {lasting(changes.pause_ms)}"
     measured = [each.pause_ms for each in of_generations if each.pause_ms is not None and not each.estimated]
     if not measured:
-        return "how long a rebalance stops anybody is not known, as no commits tell: say --pause"
-    least, most = seconds_text(min(measured)), seconds_text(max(measured))
+        return "no commits show how long a rebalance stops anyone: give --pause"
+    least, most = lasting(min(measured)), lasting(max(measured))
     return (
-        f"each rebalance stops what it stops for {least if least == most else f'{least} to {most}'}, by which"
-        f" commits stayed out beyond their rhythm in {len(measured)} of {len(of_generations)} generations"
-        " (the median elsewhere); a client that commits when it is told to stop hides some of it: --pause"
+        f"each rebalance stops its partitions for {least if least == most else f'{least} to {most}'}, by how"
+        f" long commits were overdue in {len(measured)} of {len(of_generations)} generations"
+        " (the median elsewhere); a client that commits when told to stop hides some of it: --pause"
     )
 
 
 def _about_protocol(changes: Changes, of_generations: Sequence[Circumstances]) -> Iterator[str]:
     supposed = {ASSIGNORS[name].protocol for each in of_generations if (name := changes.assignor_at(each))}
     if Protocol.EAGER in supposed:
-        yield "eager: all that members have stops in each rebalance"
+        yield "eager: each rebalance stops all partitions of all members"
     if Protocol.COOPERATIVE in supposed:
-        yield "cooperative: only what moves stops, until a further rebalance hands it out"
+        yield "cooperative: only partitions that move stop, until a further rebalance hands them out"
     if Protocol.SERVER in supposed:
         yield (
-            "consumer protocol: only what moves stops (up to a heartbeat interval of its new owner, 5 s by"
-            " default: --pause), and a leader that joins again changes nothing"
+            "consumer protocol: only partitions that move stop (up to a heartbeat interval of the new owner,"
+            " 5 s by default: --pause), and a leader that joins again changes nothing"
         )
         if any(each.protocol is not Protocol.SERVER for each in of_generations):
             yield (
@@ -58,7 +58,7 @@ def _about_protocol(changes: Changes, of_generations: Sequence[Circumstances]) -
 def _about_rounds(changes: Changes, of_generations: Sequence[Circumstances]) -> Iterator[str]:
     if changes.leaves_epochs and any(each.protocol is Protocol.SERVER for each in of_generations):
         yield (
-            f"epochs within {seconds_text(ROUND_MS)} are one classic round, which lasts until all have heard"
+            f"epochs within {lasting(ROUND_MS)} are one classic round, which lasts until all have heard"
             " of it (heartbeat.interval.ms, or group.initial.rebalance.delay.ms of an empty group)"
         )
 
@@ -84,7 +84,7 @@ def _about_members(changes: Changes, schedule: Schedule) -> Iterator[str]:
     if schedule.defaulted_sessions:
         yield (
             f"the session timeout of {schedule.defaulted_sessions} members is not in the log:"
-            f" {seconds_text(DEFAULT_SESSION_MS)}, the default"
+            f" {lasting(DEFAULT_SESSION_MS)}, the default"
         )
 
 
@@ -97,7 +97,7 @@ def _about_the_log(timeline: Timeline, schedule: Schedule) -> Iterator[str]:
     if unfinished:
         yield f"{unfinished} generations without an assignment in the log count on neither side"
     if timeline.is_cut:
-        yield "records are missing from the log, and what they told counts on neither side"
+        yield "records are missing from the log, and count on neither side"
     rosters = [generation.roster for generation in timeline.generations]
     subscribed = {topic for r in rosters for member in r.members for topic in member.subscribed or ()}
     strange = {p.topic for r in rosters for member in r.members for p in member.owned} - subscribed

@@ -1,13 +1,14 @@
-"""Records that wait for nobody: groups without members, members that never commit."""
+"""Records that nobody reads: groups without members, members that never commit."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from kgroup.durations import lasting
 from kgroup.history.groups.model import GroupKind, GroupState
 from kgroup.history.timeline.model import Grade
 from kgroup.lag.findings.model import Finding, FindingKind, GroupFacts, PartitionFacts
 from kgroup.lag.findings.standstill import has_unread, unread_text
-from kgroup.lag.findings.text import counted, lasting, listed
+from kgroup.lag.findings.text import counted, listed
 from kgroup.lag.measures.log_ends import TopicState
 from kgroup.lag.measures.offset_expiry import Expiry, expiry
 from kgroup.lag.measures.rows import Note
@@ -127,7 +128,9 @@ def never_commits(facts: GroupFacts) -> Iterator[Finding]:
         records = sum(_records(partition) for partition in never)
         only = never[0].row if len(never) == 1 else None
         places = listed([f"{partition.row.topic}-{partition.row.partition}" for partition in never])
-        others = "" if len(never) == len(own) else f" among its {len(own)}"
+        these = counted(len(never), "partition")
+        if len(never) < len(own):
+            these = f"{len(never)} of its {len(own)} partitions"
         yield Finding(
             kind=FindingKind.NEVER_COMMITS,
             group=group.group_id,
@@ -136,8 +139,8 @@ def never_commits(facts: GroupFacts) -> Iterator[Finding]:
             member_id=member.member_id,
             since_ms=facts.group.since_ms,
             grade=Grade.INFERRED if owned_ms >= PATIENCE_MS else Grade.UNKNOWN,
-            evidence=f"owner for {lasting(owned_ms)} of {counted(len(never), 'partition')}{others} ({places})"
-            f" with {counted(records, 'offset')} and no committed one",
+            evidence=f"has owned {these} ({places}) with"
+            f" {counted(records, 'offset')} for {lasting(owned_ms)} and committed none of them",
             numbers={"owned_ms": owned_ms, "partitions": len(never), "records": records},
             try_this=_TRY_NEVER,
         )

@@ -1,4 +1,4 @@
-"""Readers of committed data that wait at an open transaction: they are well, and its producer is to blame.
+"""Read-committed consumers that wait at an open transaction: they are fine, its producer is not.
 
 Such a reader gets no further than the last stable offset (KIP-98), so it is as silent as one that hangs. Who
 reads uncommitted data goes past a transaction's beginning, and is never blocked.
@@ -8,11 +8,12 @@ from collections.abc import Iterator, Sequence
 from itertools import compress
 from typing import Final
 
+from kgroup.durations import lasting
 from kgroup.history.timeline.model import Grade
 from kgroup.lag.findings.group_standstill import Standings, are_read, transaction_of
 from kgroup.lag.findings.model import Finding, FindingKind, GroupFacts, PartitionFacts
 from kgroup.lag.findings.standstill import has_unread
-from kgroup.lag.findings.text import counted, lasting, listed
+from kgroup.lag.findings.text import counted, listed
 from kgroup.lag.status.window_evidence import SHORTEST_MS
 
 _TRY: Final = (

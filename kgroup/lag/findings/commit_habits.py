@@ -1,13 +1,14 @@
-"""Commits that work, and cost or mislead: the last offset, offset 0, far too many or too few."""
+"""Commits that succeed but cost or mislead: the last offset, offset 0, far too many or too few."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from kgroup.durations import lasting
 from kgroup.history.groups.model import GroupKind, GroupState
 from kgroup.history.timeline.model import Grade
 from kgroup.lag.findings.absence import FIRST_COMMIT_MS, PATIENCE_MS
 from kgroup.lag.findings.model import Finding, FindingKind, GroupFacts, PartitionFacts
-from kgroup.lag.findings.text import counted, lasting, listed
+from kgroup.lag.findings.text import counted, listed
 from kgroup.lag.measures.log_ends import TopicState
 from kgroup.protocol.topic_partition import TopicPartition
 

@@ -1,13 +1,14 @@
-"""Oddities of the commits themselves: they went back, two write in turn, a transaction hangs."""
+"""Odd commits: they went backwards, two writers alternate, a transaction hangs."""
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Final
 
+from kgroup.durations import lasting
 from kgroup.history.timeline.model import Grade
 from kgroup.lag.findings.model import Finding, FindingKind, GroupFacts, OpenCommit, PartitionFacts
 from kgroup.lag.findings.standstill import has_unread, unread_text
-from kgroup.lag.findings.text import counted, lasting, listed
+from kgroup.lag.findings.text import counted, listed
 from kgroup.lag.status.model import Rewound
 from kgroup.lag.status.window import CommitWindow
 from kgroup.protocol.topic_partition import TopicPartition

@@ -1,4 +1,4 @@
-"""Find what is wrong with a group: stalls, stops, storms and the rest, each with evidence and a remedy.
+"""Finds what is wrong with a group: stalls, stops, storms and the rest, each with evidence and a remedy.
 
 The kinds and their facts are in `model.py`; a module per subject finds them: `stalls.py`, `poison.py`,
 `blocked.py`, `reconciliation.py`, `absence.py`, `commits.py`, `passed_over.py`, `too_far.py`, `pace.py`,
@@ -10,6 +10,7 @@ what is no more than hygiene besides in `commit_habits.py`. The ground of most a
 from collections.abc import Iterator
 from typing import Final
 
+from kgroup.durations import lasting
 from kgroup.history.timeline.duels import INSTANCE_ID_DUEL
 from kgroup.history.timeline.oscillation import MEMBERS_OSCILLATE
 from kgroup.lag.findings.absence import expiring, never_commits, without_members
@@ -24,7 +25,6 @@ from kgroup.lag.findings.passed_over import passed_over, read_twice
 from kgroup.lag.findings.poison import poison_records
 from kgroup.lag.findings.reconciliation import stuck_reconciliations
 from kgroup.lag.findings.stalls import stalls
-from kgroup.lag.findings.text import lasting
 from kgroup.lag.findings.too_far import too_far
 from kgroup.lag.findings.uneven import given_more, uneven_assignment
 from kgroup.lag.findings.unowned import unowned_partitions

@@ -1,10 +1,11 @@
-"""One group that fills the offsets topic, and what another commit interval would save."""
+"""A group that fills most of the offsets topic, and what another commit interval would save."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from kgroup.lag.findings.text import counted, lasting
+from kgroup.durations import lasting
+from kgroup.lag.findings.text import counted
 
 _SHARE_MIN: Final = 0.5
 _RUN_MS_MIN: Final = 60_000
@@ -80,13 +81,9 @@ def heavy_writer(writing: Sequence[Writing]) -> HeavyWriter | None:
     else:
         left = 1 - commit_share * (1 - interval_ms / DEFAULT_INTERVAL_MS)
         what = (
-            f"it commits {counted(first.keys, 'partition')} every {_short(interval_ms)} each; a commit every"
-            f" 5 s, the default of auto.commit.interval.ms, would leave {left:.0%} of that"
+            f"it commits {counted(first.keys, 'partition')} every {lasting(interval_ms)} each; a commit every"
+            f" 5s, the default of auto.commit.interval.ms, would leave {left:.0%} of that"
         )
     return HeavyWriter(
         group=first.group, share=share, interval_ms=interval_ms, left=left, text=f"{evidence}: {what}"
     )
-
-
-def _short(interval_ms: int) -> str:
-    return f"{interval_ms} ms" if interval_ms < 1000 else f"{interval_ms / 1000:.1f} s"

@@ -7,8 +7,8 @@ from kgroup.lag.findings.text import listed
 from kgroup.lag.measures.log_ends import LogEnds, TopicState
 
 SHARE_WITHOUT_ROWS = (
-    "a share group has no committed offsets and no lag of them; where it begins to read and what it has"
-    " delivered is in __share_group_state, and describe -b asks its coordinator"
+    "a share group has no committed offsets and so no lag; its start offsets and deliveries are"
+    " in __share_group_state, and describe -b asks its coordinator"
 )
 
 

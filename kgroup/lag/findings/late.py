@@ -1,4 +1,4 @@
-"""Why a group gets nothing, or only what is old: whom it waits for, up the edges.
+"""Why a group gets nothing, or only old records: the groups it waits for, up the edges.
 
 Pure: what is unread, who stands still and when a topic was last written to come from outside.
 """
@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from kgroup.durations import lasting
 from kgroup.history.feeds.model import Feed, FeedKind
 from kgroup.history.timeline.model import Grade
-from kgroup.lag.findings.text import counted, lasting
+from kgroup.lag.findings.text import counted
 
 _LATE_MS: Final = 10_000  # less is no delay that somebody would ask about
 
@@ -41,7 +42,7 @@ class Pulse:
 
 
 class Because(StrEnum):
-    """What the first cause is, as far as the edges lead.
+    """The first cause, as far back as the edges lead.
 
     `SOURCE_STANDS`: a group up the chain stands still, by a finding of its own. `SOURCE_BEHIND`: one up the
     chain has records to read. `SOURCE_SILENT`: all up the chain have read everything, and nothing more is
@@ -108,7 +109,7 @@ class Lateness:
         self._now_ms = now_ms
 
     def all(self) -> Iterator[Late]:
-        """Of each group and topic that waits for others, by group and topic."""
+        """The results for each waiting group and topic, by group and topic."""
         for _, readings in sorted(self._readings.items()):
             for reading in sorted(readings, key=lambda reading: reading.topic):
                 late = self._late(reading)

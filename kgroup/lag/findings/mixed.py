@@ -9,11 +9,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Final
 
+from kgroup.durations import lasting
 from kgroup.history.groups.model import Member
 from kgroup.history.timeline.model import Grade
 from kgroup.lag.findings.model import Finding, FindingKind, GroupFacts, Severity
 from kgroup.lag.findings.subscribers import client_names, is_judged, topics_of
-from kgroup.lag.findings.text import lasting, listed
+from kgroup.lag.findings.text import listed
 
 ROLLOUT_MS: Final = 300_000
 """A generation that lasts so long is no step of a rollout: each step of one makes a new generation."""

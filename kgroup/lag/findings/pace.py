@@ -1,15 +1,16 @@
-"""Groups that read, and do not keep up."""
+"""Groups that read but do not keep up."""
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Final
 
+from kgroup.durations import lasting
 from kgroup.history.timeline.model import Grade
 from kgroup.lag.findings.group_standstill import Standings
 from kgroup.lag.findings.model import Finding, FindingKind, GroupFacts, PartitionFacts
 from kgroup.lag.findings.standstill import broken_after_ms, has_unread, unread_text
-from kgroup.lag.findings.text import counted, lasting
+from kgroup.lag.findings.text import counted
 from kgroup.lag.findings.unevenly_behind import unevenly_behind
 from kgroup.lag.status.window_evidence import COMMITS_BEHIND
 from kgroup.protocol.topic_partition import TopicPartition

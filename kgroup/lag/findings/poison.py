@@ -1,4 +1,4 @@
-"""A record that stops each successive owner of its partition: it cannot be processed, whoever tries.
+"""A record that stops every successive owner of its partition: it cannot be processed by any of them.
 
 The partition's committed offset stays where it is while the partition changes hands. Each owner that gave it
 up either went away itself, as in a crash loop, or is well on what else it owns. What befalls all partitions
@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
+from kgroup.durations import lasting
 from kgroup.history.timeline.model import Grade, Partition, Roster, TimelineMember
 from kgroup.lag.findings.model import Finding, FindingKind, GroupFacts, PartitionFacts
 from kgroup.lag.findings.standstill import has_unread, unread_text
-from kgroup.lag.findings.text import counted, lasting, listed
+from kgroup.lag.findings.text import counted, listed
 from kgroup.lag.status.window_evidence import SHORTEST_MS
 from kgroup.protocol.topic_partition import TopicPartition
 

@@ -1,4 +1,4 @@
-"""Members of a consumer group that do not get to their target, who holds them up, and since when (KIP-848).
+"""Consumer-group members that do not reach their target, what holds them up, and since when (KIP-848).
 
 The broker moves a partition in steps: its owner hears that it has to go and says when it has given it up
 (UNREVOKED_PARTITIONS until then), and the next owner waits for that (UNRELEASED_PARTITIONS). A coordinator of
@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from kgroup.durations import lasting
 from kgroup.history.groups.model import (
     Group,
     GroupKind,
@@ -24,7 +25,7 @@ from kgroup.history.groups.model import (
 )
 from kgroup.history.timeline.model import Grade
 from kgroup.lag.findings.model import Finding, FindingKind, GroupFacts
-from kgroup.lag.findings.text import lasting, listed
+from kgroup.lag.findings.text import listed
 
 GRACE_MS: Final = 60_000
 """The least time for a step, and for one without a recorded timeout: the longest session timeout that a

@@ -1,4 +1,4 @@
-"""Whether offsets of a group can be set from outside now, and whether they would stay.
+"""Whether a group's offsets can be set from outside now, and whether they would stay.
 
 An admin's commit comes without a member id. A coordinator takes it only while the group is empty: else it
 answers UNKNOWN_MEMBER_ID (Kafka 4.3, `validateOffsetCommit` of `ClassicGroup` and `ConsumerGroup`).
@@ -9,17 +9,18 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from kgroup.durations import lasting
 from kgroup.history.groups.model import GroupKind
 from kgroup.lag.findings.absence import PATIENCE_MS
 from kgroup.lag.findings.model import GroupFacts, PartitionFacts
-from kgroup.lag.findings.text import counted, lasting, listed
+from kgroup.lag.findings.text import counted, listed
 
 RESTART_MS: Final = 60_000
 """Members that went away for a restart are back within this time, as a rule."""
 
 
 class ResetVerdict(StrEnum):
-    """What would become of a reset."""
+    """The outcome of a reset."""
 
     SAFE = "safe"
     """Accepted, and nobody is seen who would commit over it."""
@@ -40,7 +41,7 @@ class ResetSafety:
 
 
 def reset_safety(facts: GroupFacts, state_now: str | None = None) -> ResetSafety:
-    """What would become of a reset of this group's offsets at `facts.now_ms`.
+    """The outcome of a reset of this group's offsets at `facts.now_ms`.
 
     `state_now` is the state that its coordinator says, None where nobody was asked: that members are joining
     is in no log.

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from kgroup.durations import lasting
 from kgroup.history.groups.model import GroupKind
 from kgroup.history.timeline.model import Grade
 from kgroup.lag.findings.group_standstill import Standing, Standings
@@ -9,7 +10,7 @@ from kgroup.lag.findings.handover import changed_hands, handover_remedy, handove
 from kgroup.lag.findings.model import Finding, FindingKind, GroupFacts
 from kgroup.lag.findings.standstill import unread_text
 from kgroup.lag.findings.static_silence import static_member_silent
-from kgroup.lag.findings.text import counted, lasting, listed
+from kgroup.lag.findings.text import counted, listed
 
 _TRY_GROUP = (
     "Look at the members' logs and take a thread dump. They heartbeat, so the processes are alive, but their"

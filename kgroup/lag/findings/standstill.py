@@ -1,4 +1,4 @@
-"""Whether a group stands still on a partition though there is something to read: the ground of most findings.
+"""Whether a group stands still on a partition with something to read: the basis of most findings.
 
 A partition of which nothing is unread never stands still, however long ago its last commit is. Three ways
 lead to the verdict, and all want proof that records waited all the time:
@@ -15,8 +15,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from kgroup.durations import lasting
 from kgroup.lag.findings.model import PartitionFacts
-from kgroup.lag.findings.text import counted, lasting
+from kgroup.lag.findings.text import counted
 from kgroup.lag.measures.log_ends import TopicState
 from kgroup.lag.status.model import PartitionStatus, Repeated, RhythmBroken
 from kgroup.lag.status.rule_sets import KgroupRules

@@ -1,4 +1,4 @@
-"""Static members that were taken over, are in the group, and have not committed since.
+"""Static members that were taken over, are still in the group, and have not committed since.
 
 While an old process of a `group.instance.id` still runs, a new one fences it off (KIP-345), or is fenced off
 by it: the coordinator keeps the member, whose heartbeats go on, and its loop may have ended with the error
@@ -9,11 +9,12 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Final
 
+from kgroup.durations import lasting
 from kgroup.history.timeline.model import Grade, Takeover
 from kgroup.lag.findings.group_standstill import Standing
 from kgroup.lag.findings.model import Finding, FindingKind, GroupFacts
 from kgroup.lag.findings.standstill import broken_after_ms, unread_text
-from kgroup.lag.findings.text import counted, lasting, listed
+from kgroup.lag.findings.text import counted, listed
 from kgroup.lag.status.window_evidence import SHORTEST_MS
 
 _AT_ONCE_MS: Final = 60_000

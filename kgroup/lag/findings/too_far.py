@@ -1,4 +1,4 @@
-"""Steps from one commit to the next that are further than the group can have read.
+"""Steps between two commits that are longer than the group can have read.
 
 How fast a group can read is known where it had more to read: who keeps up reads as fast as is written, which
 says nothing of what it can do. Without such a pace, and records by which past log ends are known, nothing is
@@ -8,6 +8,7 @@ told.
 from collections.abc import Iterator
 from typing import Final, Literal
 
+from kgroup.durations import lasting
 from kgroup.history.timeline.model import Grade
 from kgroup.lag.findings.leap import Step
 from kgroup.lag.findings.model import Finding, FindingKind, GroupFacts, PartitionFacts
@@ -176,7 +177,7 @@ def _skipped(
 
 
 def _evidence(partition: PartitionFacts, step: Step, cause: Cause, at_least: int) -> str:
-    seconds = f"{(step.to_ms - step.from_ms) / 1000:.1f} s"
+    seconds = lasting(step.to_ms - step.from_ms)
     match cause:
         case "first-commit":
             return (

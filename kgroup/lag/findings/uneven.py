@@ -1,4 +1,4 @@
-"""Shares of the work that differ by more than they need to, and what assignors would have given instead.
+"""Shares of the work that differ more than necessary, and what assignors would have given instead.
 
 Shares are judged among members that subscribe to the same topics: who asks for less gets less.
 """
@@ -10,6 +10,7 @@ from typing import Final
 from kgroup.assignors.model import Assignment, AssignorError, Topic
 from kgroup.assignors.planning.plan import PlanMember, assign_plan, new_plan
 from kgroup.assignors.registry import ASSIGNORS, Protocol
+from kgroup.durations import lasting
 from kgroup.errors import InputError
 from kgroup.history.groups.model import Member
 from kgroup.history.timeline.model import Grade
@@ -17,7 +18,7 @@ from kgroup.lag.findings.group_standstill import Standings
 from kgroup.lag.findings.model import Finding, FindingKind, GroupFacts, Severity
 from kgroup.lag.findings.pace import growths
 from kgroup.lag.findings.subscribers import assignor_of, is_judged, owned_counts, topics_of
-from kgroup.lag.findings.text import counted, lasting
+from kgroup.lag.findings.text import counted
 from kgroup.lag.status.window_evidence import SHORTEST_MS
 
 _EVEN: Final = 1

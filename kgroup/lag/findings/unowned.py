@@ -1,14 +1,15 @@
-"""Partitions of subscribed topics that no member owns: what is written there is read by nobody."""
+"""Partitions of subscribed topics without an owner: nobody reads what is written there."""
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Final
 
 from kgroup.assignors.registry import ASSIGNORS, Protocol
+from kgroup.durations import lasting
 from kgroup.history.timeline.model import Grade
 from kgroup.lag.findings.model import Finding, FindingKind, GroupFacts, KnownPartition
 from kgroup.lag.findings.subscribers import assignor_of, is_judged
-from kgroup.lag.findings.text import counted, lasting, listed
+from kgroup.lag.findings.text import counted, listed
 from kgroup.lag.status.window_evidence import SHORTEST_MS
 
 METADATA_MAX_AGE_MS: Final = 300_000

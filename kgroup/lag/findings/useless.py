@@ -1,12 +1,13 @@
-"""Members that own nothing because there are more of them than partitions."""
+"""Members without partitions, because there are more members than partitions."""
 
 from collections.abc import Iterator
 from typing import Final
 
+from kgroup.durations import lasting
 from kgroup.history.timeline.model import Grade
 from kgroup.lag.findings.model import Finding, FindingKind, GroupFacts
 from kgroup.lag.findings.subscribers import is_judged, topics_of
-from kgroup.lag.findings.text import counted, lasting, listed
+from kgroup.lag.findings.text import counted, listed
 from kgroup.lag.status.window_evidence import SHORTEST_MS
 
 _TRY: Final = (
@@ -42,7 +43,7 @@ def useless_members(facts: GroupFacts) -> Iterator[Finding]:
         since_ms=group.since_ms,
         grade=Grade.RECORDED,
         evidence=f"{counted(len(idle), 'member')} of {len(group.members)} ({names}) without a partition for"
-        f" {lasting(facts.now_ms - group.since_ms)}, as there are {partitions}",
+        f" {lasting(facts.now_ms - group.since_ms)}: only {counted(partitions, 'partition')} to share",
         numbers={"idle_members": len(idle), "members": len(group.members), "partitions": partitions},
         try_this=_TRY,
     )

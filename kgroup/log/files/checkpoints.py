@@ -104,7 +104,7 @@ def _read_checkpoint(path: Path, read_line: Callable[[str], _Line], may_be_empty
         try:
             entries.append(read_line(line))
         except ValueError as error:
-            raise SourceError(f"{path}:{number}: {line!r} is no checkpoint entry") from error
+            raise SourceError(f"{path}:{number}: {line!r} is not a checkpoint entry") from error
     if lines[1] != str(len(entries)):
         raise SourceError(f"{path}:2: the count says {lines[1]}, {len(entries)} entries follow")
     return entries

@@ -109,7 +109,7 @@ def _whole_number(where: str, value: object, lowest: int = 0) -> int:
     if isinstance(value, str) and _WHOLE_NUMBER.fullmatch(value):
         value = int(value)
     if not isinstance(value, int) or isinstance(value, bool) or not lowest <= value < 2**63:
-        raise InputError(f"{where}: {value!r} is no whole number from {lowest} to 2^63-1")
+        raise InputError(f"{where}: {value!r} is not a whole number from {lowest} to 2^63-1")
     return value
 
 

@@ -215,6 +215,6 @@ def _naming(
     except jks.StoreError as error:
         raise SourceError(f"{name}: {error}") from error
     except ssl.SSLError as error:
-        raise SourceError(f"{name}: not what it should be, in PEM: {error_reason(error)}") from error
+        raise SourceError(f"{name}: not valid PEM: {error_reason(error)}") from error
     except OSError as error:
         raise SourceError(f"{name}: {error.strerror or error}") from error

@@ -15,7 +15,7 @@ Says = Mapping[str, Any]
 
 
 class ClaimKind(StrEnum):
-    """What a claim is about, in the order of the page."""
+    """The subject of a claim, in the order of the page."""
 
     HISTORY = "history"
     """A group's rebalances in the time of the report, and what they cost."""
@@ -185,5 +185,5 @@ def _text(data: object) -> str:
 
 def _whole(data: object) -> int:
     if not isinstance(data, int) or isinstance(data, bool):
-        raise TypeError(f"{data!r} is no whole number")
+        raise TypeError(f"{data!r} is not a whole number")
     return data

@@ -148,7 +148,7 @@ function drawWhy(c, row) {
       }
     });
   });
-  label(c, close ? "≤ " + most + " in " + span(step) : many(seen.length, "generation"), row.y + 30);
+  label(c, close ? "up to " + most + " per " + span(step) : many(seen.length, "generation"), row.y + 30);
 }
 function drawCauses(c, row, x) {
   const causes = x.causes.slice(0, 3), left = xOf(x.at), high = 18 / Math.max(causes.length, 1);

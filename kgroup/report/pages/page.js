@@ -150,7 +150,7 @@ new ResizeObserver(() => { if (g) draw(); }).observe($("view"));
 // ---- begin ----
 document.title = DATA.title + (DATA.groups.length === 1 ? ": " + DATA.groups[0].group : "");
 $("title").textContent = DATA.title;
-if (AXIS) $("span").textContent = (DATA.groups.length === 1 ? "" : many(DATA.groups.length, "group") + ", ") + clock(AXIS.start) + " to " + clock(AXIS.end) + " UTC, a lag every " + span(AXIS.step);
+if (AXIS) $("span").textContent = (DATA.groups.length === 1 ? "" : many(DATA.groups.length, "group") + ", ") + clock(AXIS.start) + " to " + clock(AXIS.end) + " UTC, lag every " + span(AXIS.step);
 else $("span").textContent = DATA.groups.length === 1 ? "" : many(DATA.groups.length, "group");
 const asked = new URLSearchParams(location.hash.slice(1));
 if (asked.get("theme")) document.documentElement.dataset.theme = asked.get("theme");

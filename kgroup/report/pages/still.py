@@ -10,7 +10,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
-from kgroup.durations import seconds_text
+from kgroup.durations import lasting
 from kgroup.errors import InputError, KgroupError
 from kgroup.history.timeline.model import Timeline
 from kgroup.lag.measures.over_time import GroupLags
@@ -69,7 +69,7 @@ class _Still:
 
     @property
     def lanes_from(self) -> int:
-        """Where its lanes begin."""
+        """The position where its lanes begin."""
         return _TITLE + AXIS + (_LAG if self.lags else 0) + _CAUSES
 
     @property
@@ -246,7 +246,7 @@ def _lane(still: _Still, stays: Sequence[Stay], y: int, plot: Plot) -> Iterator[
 def _wait(wait: LaneWait, holder: str, y: int, plot: Plot) -> str:
     """A line on top of the lane of who waits for partitions that another member still has."""
     x, end = plot.x(wait.from_ms), plot.x(wait.to_ms)
-    lasted = seconds_text(wait.to_ms - wait.from_ms)
+    lasted = lasting(wait.to_ms - wait.from_ms)
     title = f"waits {lasted} for {holder}: {partitions_text(wait.partitions)}"
     return (
         f'<rect x="{x:.1f}" y="{y}" width="{max(end - x, 2):.1f}" height="2" class="lost">'

@@ -51,12 +51,12 @@ function describeGeneration(d, x, place) {
   d.append(list, el("div", many(x.members, "member") + "; " + many(x.moved, "partition") + " moved, " + x.kept + " stayed; " + many(x.commits, "commit") + "; longest commit gap "
     + (x.gap ? span(x.gap) : "-") + (x.usual ? " (usually " + span(x.usual) + ")" : "") + (x.protocol ? "; " + x.protocol : ""), "soft"));
   if (x.cut) d.append(el("div", "Records before this are missing from the log.", "soft"));
-  if (x.skipped) d.append(el("div", many(x.skipped, "generation number") + " before it without an assignment.", "soft"));
+  if (x.skipped) d.append(el("div", many(x.skipped, "generation number") + " before it never got an assignment.", "soft"));
 }
 function tellCursor() {
   if (at != null) { $("detail").replaceChildren(describe(at, lane)); return; }
-  const dot = g.now != null ? " The dot at the end is the lag when the report was made." : "";
-  $("detail").replaceChildren(el("span", "Point at the timeline, tap it, or use the arrow keys for what was at a time." + dot, "soft"));
+  const dot = g.now != null ? " The dot at the end is the lag at the time of the report." : "";
+  $("detail").replaceChildren(el("span", "Point at the timeline, tap it, or use the arrow keys to see what happened at a given time." + dot, "soft"));
 }
 
 // ---- the group ----
@@ -68,7 +68,7 @@ function tellGroup() {
     parts.push(now + (g.unknown ? " (" + many(g.unknown, "partition") + " unknown)" : "") + ", highest seen " + number(g.lag.highest));
   }
   else if (g.now != null) parts.push("lag now " + number(g.now));
-  if (!g.judged) parts.push("findings were not looked for");
+  if (!g.judged) parts.push(g.history ? "checked for rebalance patterns only" : "not checked for findings");
   if (g.history) parts.push((starts.length ? many(starts.length, "generation") : "no generations") + ", " + many(h.lanes.length, "lane") + ", " + many(h.commits, "commit"));
   $("parts").parentElement.hidden = !g.lag || g.lag.partitions.length < 2;
   $("about").textContent = parts.filter(Boolean).join("; ");
@@ -80,7 +80,7 @@ function findingNode(finding, more) {
   const d = el("div", null, "finding " + finding.severity), begun = finding.from == null ? "" : " " + clock(finding.from) + (finding.to != null ? " to " + clock(finding.to) : " until the end");
   d.append(el("strong", finding.name), el("span", (finding.where ? " " + finding.where : "") + begun + " "), el("span", finding.grade, "grade"), " " + finding.evidence);
   if (finding.try) d.append(el("p", "Try: " + finding.try, "soft"));
-  if (more) d.append(el("p", "And " + more + " more of them, in the table of findings.", "soft"));
+  if (more) d.append(el("p", "And " + more + " more of these, in the table of findings.", "soft"));
   return d;
 }
 function legend() {
@@ -96,10 +96,10 @@ function legend() {
     for (const [kind, said] of Object.entries(CLASSES)) add(LETTER[kind] + " " + said, "var(--" + kind + ")");
     for (const n of new Set([0, 1, h.most])) add(many(n, "partition"), shade(n));
     add("leads", "var(--go)", "thin");
-    add("a partition long without a commit", "var(--lost)", "thin");
-    if (h.waits.length) items.push(el("span", "dashes on top: waits for what another member has not given up"));
-    items.push(el("span", "paler: there for a part of the time only"));
-    if (h.generations.some(x => x.cut)) items.push(el("span", "dotted line: records before are missing"));
+    add("a partition without a commit for long", "var(--lost)", "thin");
+    if (h.waits.length) items.push(el("span", "dashes on top: waits for partitions another member has not given up"));
+    items.push(el("span", "paler: present only part of the time"));
+    if (h.generations.some(x => x.cut)) items.push(el("span", "dotted line: earlier records are missing"));
   }
   $("legend").replaceChildren(...items);
 }

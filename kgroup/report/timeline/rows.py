@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from kgroup.durations import seconds_text
+from kgroup.durations import lasting
 from kgroup.history.timeline.model import (
     Cause,
     Generation,
@@ -372,7 +372,7 @@ def _wait_text(wait: Wait, waiter: str, holder: str) -> str:
     what = _shortened(wait.partitions)
     if wait.until_ms is None:
         return f"{waiter} waits to the log's end for {what}, which {holder} has not given up"
-    lasted = seconds_text(wait.until_ms - wait.since_ms)
+    lasted = lasting(wait.until_ms - wait.since_ms)
     if wait.released:
         return f"{waiter} waited {lasted} for {what} until {holder} gave up"
     return f"{waiter} waited {lasted} for {what}, which {holder} had not given up when the target changed"

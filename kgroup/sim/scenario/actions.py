@@ -114,7 +114,7 @@ FORMS: Final = {
         duration=Need.MUST,
         word="by",
         unit=Unit.FACTOR,
-        explained="makes each record take so many times as long",
+        explained="makes each record take this many times as long",
     ),
     "cut": Form(
         kind=FaultKind.CUT,
@@ -327,7 +327,7 @@ def _pairs(form: Form, rest: list[str], said: str) -> dict[str, str]:
 def _topics(text: str) -> tuple[str, ...]:
     topics = tuple(text.split(","))
     if "" in topics or len(set(topics)) < len(topics):
-        raise InputError(f"'{text}' is no list of different topics, like orders,payments")
+        raise InputError(f"'{text}' is not a list of different topics, like orders,payments")
     return topics
 
 

@@ -153,7 +153,7 @@ def shown(value: object) -> str:
 
 
 SCENARIO_KEYS: Final[Mapping[str, Key]] = {
-    "about": Key(field="about", read=text, form="TEXT", explained="What it shows, in a sentence."),
+    "about": Key(field="about", read=text, form="TEXT", explained="One sentence on what it shows."),
     "duration": Key(
         field="duration_ms",
         read=positive_duration,
@@ -311,7 +311,7 @@ MEMBERS_KEYS: Final[Mapping[str, Key]] = {
         field="count",
         read=whole(1, MEMBERS_MAX),
         form="N",
-        explained="So many members alike, with the numbers 1 to N behind the name.",
+        explained="This many identical members, with the numbers 1 to N after the name.",
     ),
     "every": Key(
         field="every_ms",

@@ -40,10 +40,10 @@ def unpacked_contents(packed: bytes) -> tuple[str, int, dict[str, bytes]]:
     try:
         magic, checksum = _FRAME.unpack_from(packed)
     except error:
-        raise DamagedPartError(f"{len(packed)} bytes are no part of a log") from None
+        raise DamagedPartError(f"{len(packed)} bytes are not part of a log") from None
     stream = memoryview(packed)[_FRAME.size :]
     if magic != _MAGIC:
-        raise DamagedPartError("the bytes are no part of a log")
+        raise DamagedPartError("the bytes are not part of a log")
     if checksum != crc32(stream):
         raise DamagedPartError("a part of a log is damaged: its checksum is wrong")
     table = unpacked_table(stream)

@@ -31,7 +31,7 @@ def test_a_storm_of_restarts_is_told_of_instance_ids(kgroup):
     (row,) = [row for row in rows if row["setting"] == "group.instance.id"]
     assert (row["now"], row["grade"]) == ("-", "inferred")
     assert row["evidence"] == (
-        "24 restarts, the longest of 1.3 s; with static members: rebalances 51 -> 3, moves of partitions"
+        "24 restarts, the longest of 1.3s; with static members: rebalances 51 -> 3, moves of partitions"
         " 50 -> 2, stops of members 50 -> 2, unread 9.2 partition-s -> 23.4 partition-s"
     )
     assert row["numbers"]["supposed_rebalances"] == 3

@@ -260,7 +260,7 @@ def test_compare_goes_on_where_one_assignor_throws(kgroup):
             ["--members", "a", "--topic", "t:1", "--then", "join b topics=x"],
             "member 'b', topics: there is no topic 'x'",
         ),
-        (["--members", "a", "--topic", "t:1", "--then", "join b colour=x"], "'colour=x' is no topics="),
+        (["--members", "a", "--topic", "t:1", "--then", "join b colour=x"], "'colour=x' is not topics="),
         (["--members", "a", "--topic", "t:3", "--then", "grow t:2"], "has 3 partitions, and never loses any"),
         (["--members", "a", "--topic", "t:1", "--then", ""], "a step is 'join ID'"),
     ],
@@ -296,7 +296,10 @@ def test_a_call_that_makes_no_sense_is_refused_with_its_reason(kgroup, arguments
             "members.c.generation: should be a number",
         ),
         ("topics: {a: {partitions: 2, racks: [[x]]}}\nmembers: {}", "topics.a.racks: 1 lists of racks for 2"),
-        ("topics: {a: {partitions: 2, id: nonsense}}\nmembers: {}", "topics.a.id: 'nonsense' is no topic id"),
+        (
+            "topics: {a: {partitions: 2, id: nonsense}}\nmembers: {}",
+            "topics.a.id: 'nonsense' is not a topic id",
+        ),
         ('{"topics": {"a": 1}, "members": {"c": [], "c": []}}', "'c' stands there twice"),
         ("topics: {a: 1, a: 2}\nmembers: {}", "'a' stands there twice"),
         ("topics: {a: &x 1, b: *x}\nmembers: {}", "references (*name) are not read"),
@@ -318,7 +321,7 @@ def test_a_file_that_makes_no_sense_is_refused_with_member_and_field(kgroup, doc
 
 
 def test_a_file_that_is_not_utf_8_or_not_there(kgroup):
-    assert "byte 0 is no UTF-8" in kgroup("assign", "--input", "-", stdin=b"\xff").err
+    assert "byte 0 is not UTF-8" in kgroup("assign", "--input", "-", stdin=b"\xff").err
     ended = kgroup("assign", "--input", "/no/such/file")
     assert (ended.status, ended.err) == (1, "kgroup: /no/such/file: No such file or directory\n")
 

@@ -214,18 +214,18 @@ def test_groups_without_rows_are_named_on_standard_error(kgroup):
     said = kgroup("lag-report", str(LIVES)).err.splitlines()
     assert said == [
         "kgroup: group connect-sink (classic, Stable, 1 member): no offsets;"
-        " protocol type 'connect': its members' assignments are no partitions",
+        " protocol type 'connect': its members' assignments are not partitions",
         "kgroup: group connect-workers (classic, Stable, 1 member): no offsets;"
-        " protocol type 'connect': its members' assignments are no partitions",
+        " protocol type 'connect': its members' assignments are not partitions",
         "kgroup: group hand-rolled (simple, Empty, 0 members): no offsets",
         "kgroup: group promo-mailer (classic, Empty, 0 members): no offsets",
         "kgroup: group registry-primary (classic, Stable, 1 member): no offsets;"
-        " protocol type 'sr': its members' assignments are no partitions",
-        "kgroup: group share-queue (share, Stable, 2 members): a share group has no committed offsets and no"
-        " lag of them; where it begins to read and what it has delivered is in __share_group_state, and"
+        " protocol type 'sr': its members' assignments are not partitions",
+        "kgroup: group share-queue (share, Stable, 2 members): a share group has no committed offsets and so"
+        " no lag; its start offsets and deliveries are in __share_group_state, and"
         " describe -b asks its coordinator",
         "kgroup: group share-queue-left (share, Empty, 0 members): a share group has no committed offsets and"
-        " no lag of them; where it begins to read and what it has delivered is in __share_group_state, and"
+        " so no lag; its start offsets and deliveries are in __share_group_state, and"
         " describe -b asks its coordinator",
         "kgroup: streams group flow-tally: lag is of source and repartition topics; state that is still to be"
         " restored from changelogs is not in it",

@@ -24,7 +24,7 @@ def test_the_two_sides_stand_below_each_other(kgroup):
 
 def test_what_it_rests_on_is_said(kgroup):
     ended = kgroup("what-if", LIVES, "--group", "push-storm", "--static")
-    assert "kgroup: assumed: eager: all that members have stops in each rebalance" in ended.err
+    assert "kgroup: assumed: eager: each rebalance stops all partitions of all members" in ended.err
     assert "24 restarts came sooner" in ended.err
     assert kgroup("what-if", LIVES, "--group", "push-storm", "--static", "-q").err == ""
 

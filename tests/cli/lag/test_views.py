@@ -100,7 +100,7 @@ def test_metrics_have_the_rows_numbers(kgroup: Kgroup, report: Report, tmp_path:
         (["--watch", "5", "--strict"], "--watch does not go with --strict"),
         (
             ["--watch", "5", "--status", "--now", "5m"],
-            "--watch does not go with --now: the present is what it looks at",
+            "--watch does not go with --now: it shows the present",
         ),
         (["--watch", "5", "--spark"], "--watch does not go with --spark: it reads on from the last look"),
         (["--watch", "5", "--html", "x"], "--watch does not go with --html"),

@@ -49,7 +49,7 @@ class TestInstanceIds:
             Grade.INFERRED,
         )
         assert advice.evidence == (
-            "3 restarts, the longest of 3.0 s; with static members: rebalances 7 -> 1, moves of partitions"
+            "3 restarts, the longest of 3s; with static members: rebalances 7 -> 1, moves of partitions"
             " 12 -> 0, stops of members 6 -> 0"
         )
         assert (advice.numbers["recorded_rebalances"], advice.numbers["supposed_rebalances"]) == (7, 1)
@@ -72,7 +72,7 @@ class TestMembers:
         log.generation(0, 1, member("a", 0), member("b", 1), member("c"))
         (advice,) = on(log, Setting.MEMBERS)
         assert (advice.now, advice.advised, advice.grade) == ("3", "2, or more partitions", Grade.RECORDED)
-        assert advice.evidence == "1 of 3 members have no partition, as there are 2"
+        assert advice.evidence == "1 of 3 members have no partition: only 2 to share"
 
     def test_not_where_everybody_has_one_nor_where_nobody_is_left(self):
         log = GroupLog()
@@ -158,7 +158,7 @@ class TestPauses:
         assert (advice.now, advice.advised, advice.grade) == ("300000", "375000", Grade.UNKNOWN)
         assert (
             advice.evidence
-            == "a did not commit for 250.0 s, of 300.0 s that it may take from one poll to the next"
+            == "a did not commit for 4m 10s, of 5m 0s that it may take from one poll to the next"
         )
         known = pauses_of(log)
         assert known is not None
@@ -192,7 +192,7 @@ class TestSessions:
         (advice,) = on(log, Setting.SESSION_TIMEOUT)
         assert (advice.now, advice.advised, advice.grade) == ("10000", "25000", Grade.INFERRED)
         assert advice.evidence.startswith(
-            "1 of 1 members that expired came back, b after 15.0 s of silence; with this: rebalances 3 -> 2"
+            "1 of 1 members that expired came back, b after 15s of silence; with this: rebalances 3 -> 2"
         )
 
     def test_one_that_stays_away_says_nothing(self):

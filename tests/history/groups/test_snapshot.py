@@ -119,7 +119,7 @@ def test_members_of_another_protocol_type_are_not_read_as_consumers():
     group = only_group(classic(classic_member(assignment=b"\x00"), protocol_type="connect"))
     (member,) = group.members
     assert (member.subscribed, member.owned, member.notes) == (None, (), ())
-    assert group.notes == ("protocol type 'connect': its members' assignments are no partitions",)
+    assert group.notes == ("protocol type 'connect': its members' assignments are not partitions",)
 
 
 # Consumer groups (KIP-848)

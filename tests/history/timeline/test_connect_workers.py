@@ -39,7 +39,7 @@ def test_a_leader_that_stays_behind_is_named_with_both_offsets() -> None:
         (found,) = patterns((0, 41, 41), *[(MISMATCH, 41, 47)] * 3, (0, 47, 47), version=version)
         assert (found.first_generation, found.last_generation, found.member_ids) == (2, 4, ("a-id",))
         assert found.evidence == (
-            "3 generations in a row in 120.0 s in which no worker got work (CONFIG_MISMATCH): the leader,"
+            "3 generations in a row in 2m 0s in which no worker got work (CONFIG_MISMATCH): the leader,"
             " connect-a on 10.0.0.1, has read the config topic to offset 41, connect-b on 10.0.0.1 to 47"
         )
 

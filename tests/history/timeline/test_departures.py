@@ -111,7 +111,7 @@ def test_a_member_that_owed_partitions_for_a_rebalance_timeout_was_thrown_out(
     )
     assert cause.kind is kind
     if kind is K.REBALANCE_TIMEOUT:
-        assert "its rebalance timeout is 60.0 s" in cause.evidence
+        assert "its rebalance timeout is 1m 0s" in cause.evidence
 
 
 # ---- classic groups: left, or dropped because it did not rejoin -------------------------------------

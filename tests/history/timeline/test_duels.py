@@ -70,7 +70,7 @@ def test_a_duel_names_the_instance_and_what_proves_it() -> None:
     (duel,) = find_duels(takeovers(5))
     assert (duel.name, duel.from_ms, duel.to_ms) == ("instance-id-duel", 0, 32_000)
     assert len(duel.member_ids) == 6
-    assert duel.evidence.startswith("instance till-1 got a new member id 5 times, one every 8.0 s; 5 times")
+    assert duel.evidence.startswith("instance till-1 got a new member id 5 times, one every 8s; 5 times")
     (hosts,) = find_duels(takeovers(5, names=(ONE, ("", "/10.0.0.2"))))
     assert hosts.evidence.endswith("it is a client without a name on 10.0.0.2 and client on 10.0.0.1 in turn")
 

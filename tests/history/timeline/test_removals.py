@@ -27,10 +27,11 @@ def test_offsets_with_a_time_to_expire_expired_when_it_had_come() -> None:
 
 
 def test_nothing_expires_within_a_minute() -> None:
-    for waited_ms, may_have_expired in ((59_999, False), (60_000, True)):
+    for waited_ms, may_have_expired in ((59_940, False), (59_999, False), (60_000, True)):
         cause = why_offsets_removed(waited_ms, [P0], {P0: track(0)}, None)
         assert (K.OFFSETS_EXPIRED in cause.alternatives) is may_have_expired
-        assert f"{waited_ms / 1000:.1f} s after the last commit" in cause.evidence
+        after = "59.9s" if waited_ms == 59_940 else "1m 0s"
+        assert f"removed {after} after the last commit" in cause.evidence
 
 
 def test_without_a_time_or_a_commit_everything_is_possible() -> None:

@@ -95,7 +95,7 @@ def test_a_member_that_falls_silent_for_its_session_timeout_expired():
     log.generation(32, 2, member("a", 0, 1))
     cause = only(log.timeline().generations[1])
     assert (cause.kind, cause.grade, cause.member_ids) == (K.SESSION_EXPIRED, Grade.INFERRED, ("b-id",))
-    assert "every 2.0 s, then nothing for 11.0 s" in cause.evidence
+    assert "every 2s, then nothing for 11s" in cause.evidence
     assert cause.remedy is not None and "heartbeat.interval.ms" in cause.remedy
 
 

@@ -27,7 +27,7 @@ def test_a_step_back_into_a_topic_made_anew_is_no_rewind() -> None:
     log.commit(70, 1, 20, topic_id=NEW)
     assert occurred(log) == [(K.TOPIC_RECREATED, Grade.RECORDED, (Partition("t", 0),))]
     evidence = log.timeline().occurrences[0].cause.evidence
-    assert evidence.startswith("t was deleted and made anew: its id is ")
+    assert evidence.startswith("t was deleted and recreated: its id is ")
     assert evidence.endswith("; t-0: 448 to 159")
 
 

@@ -37,8 +37,8 @@ def test_a_member_that_all_waited_for():
     cause = cause_of()
     assert (cause.kind, cause.grade, cause.member_ids) == (K.REBALANCE_TIMEOUT, Grade.INFERRED, ("late",))
     assert cause.evidence == (
-        "the round lasted for its rebalance timeout of 300.0 s, in which nobody committed, and went on"
-        " without it; its session timeout of 45.0 s would have ended it sooner"
+        "the round lasted for its rebalance timeout of 5m 0s, in which nobody committed, and went on"
+        " without it; its session timeout of 45s would have ended it sooner"
     )
     assert "max.poll.interval.ms" in (cause.remedy or "")
 

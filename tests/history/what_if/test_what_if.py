@@ -252,7 +252,10 @@ def test_without_commits_nobody_knows_how_long_and_that_is_said():
     compared = what_if(one_joins_two(), Changes(static=True))
     assert [played.unread_ms for played in compared.recorded.rounds] == [0, None]
     assert compared.recorded.unread_ms is None
-    assert any("not known, as no commits tell: say --pause" in said for said in compared.assumptions)
+    assert any(
+        "no commits show how long a rebalance stops anyone: give --pause" in said
+        for said in compared.assumptions
+    )
 
 
 def test_both_sides_begin_with_the_first_generation_of_a_log_that_is_cut():

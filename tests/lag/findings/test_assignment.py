@@ -284,7 +284,9 @@ class TestUseless:
         group = settled(*TWO, member("c3", "orders", ""))
         (finding,) = of_kind(group, K.USELESS_MEMBERS)
         assert (finding.severity, finding.grade) == (Severity.HYGIENE, Grade.RECORDED)
-        assert finding.evidence == "1 member of 3 (c3) without a partition for 1h 0m, as there are 2"
+        assert (
+            finding.evidence == "1 member of 3 (c3) without a partition for 1h 0m: only 2 partitions to share"
+        )
         assert not of_kind(group, K.USELESS_MEMBERS, hygiene=False)
 
     @pytest.mark.parametrize(

@@ -28,8 +28,8 @@ def test_the_one_that_commits_by_record_is_named_with_what_five_seconds_would_le
     assert (found.group, found.interval_ms) == ("busy", 50)
     assert (found.share, found.left) == (pytest.approx(0.9), pytest.approx(0.01))
     assert found.text == (
-        "busy writes 90% of the bytes, 1,500 B/s: it commits 1 partition every 50 ms each; a commit every"
-        " 5 s, the default of auto.commit.interval.ms, would leave 1% of that"
+        "busy writes 90% of the bytes, 1,500 B/s: it commits 1 partition every 50ms each; a commit every 5s,"
+        " the default of auto.commit.interval.ms, would leave 1% of that"
     )
 
 

@@ -45,7 +45,7 @@ def test_what_is_said():
     assert (finding.topic, finding.partition, finding.member_id) == ("orders", 0, "m1")
     assert finding.since_ms == NOW - 174_000
     assert finding.evidence == (
-        "instance pod-0 got a new member id 2 times within 4.0s, is in the group, and has committed nothing"
+        "instance pod-0 got a new member id 2 times within 4s, is in the group, and has committed nothing"
         " for 2m 54s since; 400 unread on 1 partition (orders-0)"
     )
     assert (finding.numbers["takeovers"], finding.numbers["total_lag"]) == (2, 400)

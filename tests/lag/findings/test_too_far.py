@@ -67,7 +67,7 @@ class TestLeap:
             "cause": "leap",
         }
         assert finding.evidence == (
-            "it was 4,900 behind at 10000, members changed, and 10.0 s later it committed 15000, the log's"
+            "it was 4,900 behind at 10000, members changed, and 10s later it committed 15000, the log's"
             " end then: 3,400 offsets or more beyond what it can have read at its best pace, and up to 5,000"
             " passed over"
         )
@@ -127,7 +127,7 @@ class TestFirstCommit:
         assert (finding.numbers["cause"], finding.numbers["from_offset"]) == ("first-commit", 0)
         assert (finding.numbers["at_least"], finding.numbers["at_most"]) == (4_100, 4_900)
         assert finding.evidence == (
-            "the topic grew, and 5.0 s after the group was given the partition its first commit was 4900:"
+            "the topic grew, and 5s after the group was given the partition its first commit was 4900:"
             " 4,100 offsets or more beyond what it can have read at its best pace, and up to 4,900 passed"
             " over"
         )
@@ -152,7 +152,7 @@ class TestOutOfRange:
         assert (finding.numbers["cause"], finding.grade) == ("out-of-range", Grade.INFERRED)
         assert (finding.numbers["at_least"], finding.numbers["at_most"]) == (10_000, 14_000)
         assert finding.evidence == (
-            "it was 13,900 behind at 10000, and 5.0 s later it committed 24000, the log's end then; no other"
+            "it was 13,900 behind at 10000, and 5s later it committed 24000, the log's end then; no other"
             " step was longer than 100. The log begins at 20000: 10,000 offsets deleted, and up to 14,000"
             " passed over"
         )

@@ -79,15 +79,18 @@ def test_csv_as_spreadsheets_write_it(read):
         ("orders,0,278\n", "the first line should name the columns: topic,partition,log_end_offset"),
         ("topic,partition,log_end_offset,lag\n", "the first line should name the columns"),
         ("topic,partition,log_end_offset\norders,0\n", "line 2 has 2 fields, the header 3"),
-        ("topic,partition,log_end_offset\norders,zero,5\n", "line 2: partition: 'zero' is no whole number"),
+        (
+            "topic,partition,log_end_offset\norders,zero,5\n",
+            "line 2: partition: 'zero' is not a whole number",
+        ),
         ("topic,partition,log_end_offset\norders,0,1_000\n", "line 2: log_end_offset: '1_000'"),
         (
             "topic,partition,log_end_offset\norders,0,9223372036854775808\n",
-            "is no whole number from -1 to 2^63-1",
+            "is not a whole number from -1 to 2^63-1",
         ),
         (
             "topic,partition,log_end_offset,topic_id\norders,0,5,abc\n",
-            "line 2: topic_id: 'abc' is no topic id",
+            "line 2: topic_id: 'abc' is not a topic id",
         ),
         ("{", "no JSON"),
         ("[]", "it should be an object"),
@@ -96,11 +99,11 @@ def test_csv_as_spreadsheets_write_it(read):
         ('{"topics": {"orders": {}}}', "topics.orders.partitions should be an object"),
         (
             '{"topics": {"orders": {"partitions": {"0": {"logEnd": 1.5}}}}}',
-            "topics.orders.partitions.0.logEnd: 1.5 is no whole number",
+            "topics.orders.partitions.0.logEnd: 1.5 is not a whole number",
         ),
         (
             '{"topics": {"orders": {"topicId": "x", "partitions": {}}}}',
-            "topics.orders.topicId: 'x' is no topic id",
+            "topics.orders.topicId: 'x' is not a topic id",
         ),
     ],
 )

@@ -111,7 +111,7 @@ def test_the_page_lists_the_groups_and_shows_the_one_that_lags_most(tmp_path: Pa
     write_lags(two_groups(), NOW, axis(3), page)
     document = in_browser(page)
     assert 'data-ready="yes"' in document
-    assert "2 groups, 2023-11-14 22:13:20 to 2023-11-14 22:16:20 UTC, a lag every 1m 0s" in document
+    assert "2 groups, 2023-11-14 22:13:20 to 2023-11-14 22:16:20 UTC, lag every 1m 0s" in document
     assert re.findall(r'data-group="(\w+)"', document) == ["slow", "fast"]
     assert '<h2 id="group">slow</h2>' in document
     assert "classic, Stable; lag now 130, highest seen 130" in document

@@ -169,3 +169,24 @@ def test_what_a_name_would_have_a_browser_obey_is_escaped(
     assert "\\u202egnp.exe" in text
     assert not {"\u202e", "\x1b", "\x9b"} & set(text)
     assert "<b>bold" not in text
+
+
+@needs_browser
+@pytest.mark.parametrize(
+    ("write", "said"),
+    [
+        (timeline_of_a_storm, "checked for rebalance patterns only"),
+        (lag_of_two_groups, "not checked for findings"),
+    ],
+    ids=lambda each: getattr(each, "__name__", None),
+)
+def test_a_page_without_findings_says_what_was_checked(
+    write: Any, said: str, browser: Chromium, tmp_path: Path
+) -> None:
+    page = tmp_path / "page.html"
+    write(page)
+    tab = browser.open(page, width=1280, height=900, scheme="light")
+    about = tab.value("document.getElementById('about').textContent")
+    assert said in about.split("; ")
+    shown = tab.value("document.getElementById('findings').textContent")
+    assert ("rebalance-storm" in shown) == (write is timeline_of_a_storm)

@@ -131,7 +131,7 @@ def test_another_version_another_kind_and_other_columns_are_refused_by_name() ->
 
 def test_a_pickle_is_no_part() -> None:
     code = b"\x80\x04cposix\nsystem\n"
-    with pytest.raises(DamagedPartError, match=r"^the bytes are no part of a log$"):
+    with pytest.raises(DamagedPartError, match=r"^the bytes are not part of a log$"):
         unpack(code)
     framed = b"KGP1" + crc32(b"").to_bytes(4, "little") + code
     with pytest.raises(DamagedPartError, match="checksum"):
