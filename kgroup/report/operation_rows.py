@@ -31,12 +31,15 @@ RESULT_COLUMN: Final = Column(name="result")
 _NO_EPOCH: Final = -1
 
 
-def plan_table(*, is_done: bool, others: bool) -> tuple[Column, ...]:
-    """The columns of a table; of what is done, with how it ended."""
+def plan_table(*, is_done: bool, others: bool, several: bool) -> tuple[Column, ...]:
+    """The columns of a table; of what is done, with how it ended.
+
+    Of `several` groups a row always names its own, however narrow the screen is.
+    """
     more = [Column(name="others_text", header="OTHER-GROUPS")] if others else []
     more += [RESULT_COLUMN] if is_done else []
     return (
-        Column(name="group", spare=1),
+        Column(name="group", spare=0 if several else 1),
         Column(name="place", header="PARTITION"),
         Column(name="old_offset", header="OLD", kind=Kind.INTEGER),
         Column(name="new_offset", header="NEW", kind=Kind.INTEGER),

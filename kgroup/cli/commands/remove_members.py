@@ -37,7 +37,6 @@ RULES: Final[tuple[Rule, ...]] = (
     Clash(options={"--all"}, others={"--member", "--instance"}),
 )
 _COLUMNS: Final = (
-    Column(name="group", spare=1),
     Column(name="member_id"),
     Column(name="instance_id"),
     Column(name="client_id"),
@@ -111,18 +110,23 @@ def remove_members(
                 who = counted(len(each.members), "member")
                 say(f"{each.group} is {each.state}: {who} will be taken out, {each.staying} will stay")
         if not execute:
-            emit(_rows(planned, None), _COLUMNS, output)
+            emit(_rows(planned, None), _columns(planned), output)
             if not quiet:
                 say("dry run: nothing is changed; --execute does it")
             return
         removed = remove(cluster, planned, reason, progress)
-    emit(_rows(planned, removed), (*_COLUMNS, _RESULT), output)
+    emit(_rows(planned, removed), (*_columns(planned), _RESULT), output)
     if removed.left:
         (_, first), why = next(iter(removed.left.items()))
         raise SourceError(
             f"{len(removed.left)} of {counted(len(removed.results), 'member')} not taken out:"
             f" {removed.stopped or f'{first}: {why}'}"
         )
+
+
+def _columns(planned: "Sequence[PlannedRemoval]") -> tuple[Column, ...]:
+    """Of several groups a row always names its own, however narrow the screen is."""
+    return (Column(name="group", spare=0 if len(planned) > 1 else 1), *_COLUMNS)
 
 
 def _rows(planned: "Sequence[PlannedRemoval]", removed: "Removed | None") -> list[dict[str, object]]:

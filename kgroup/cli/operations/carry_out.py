@@ -80,7 +80,8 @@ def _show(planned: "PlannedOperation", executed: "Executed | None", output: Outp
     if output.format is OutputFormat.TABLE:
         others = any(row.others for row in planned.rows)
         if planned.rows:
-            columns = plan_table(is_done=results is not None, others=others)
+            several = len({row.change.group for row in planned.rows}) > 1
+            columns = plan_table(is_done=results is not None, others=others, several=several)
             emit(table_rows(planned.rows, results), columns, output)
         return
     fields = PLAN_COLUMNS if results is None else (*PLAN_COLUMNS, RESULT_COLUMN)

@@ -117,6 +117,22 @@ def test_the_plan_in_a_table(kafka: kgroup.testing.Cluster, kgroup: Kgroup, grou
     ]
 
 
+def test_a_row_of_several_groups_names_its_own_on_a_narrow_screen(
+    kafka: kgroup.testing.Cluster, kgroup: Kgroup, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    groups = [f"a-rather-long-name-of-a-group-in-production-{number}" for number in (1, 2)]
+    for name in groups:
+        commit(kafka.bootstrap, name, BEFORE)
+    line = ["-b", kafka.bootstrap, "--all-topics", "--to-earliest"]
+    rows = kgroup("reset-offsets", *groups, *line).out.splitlines()
+    assert rows[0].split()[:2] == ["GROUP", "PARTITION"]
+    assert max(map(len, rows)) <= 80
+    alone = kgroup("reset-offsets", groups[0], *line)
+    assert alone.out.split()[0] == "PARTITION", "of one group it is said above"
+    assert f"kgroup: {groups[0]}: " in alone.err
+
+
 def test_where_other_groups_stand(kafka: kgroup.testing.Cluster, kgroup: Kgroup, group: str) -> None:
     ahead = {"group": f"{group}-ahead", "offset": 0}
     commit(kafka.bootstrap, f"{group}-ahead", {("orders", 1): 0, ("audit", 0): 0})
