@@ -3,6 +3,8 @@
 import os
 import threading
 from collections.abc import Mapping
+from contextlib import suppress
+from hashlib import sha256
 from pathlib import Path
 from typing import IO, Final, Self
 
@@ -35,16 +37,26 @@ class UndoFile:
 
     @classmethod
     def create(cls, path: Path, head: JournalHead, steps: tuple[Step, ...]) -> Self:
-        """Write the plan, and bring it and its name to the disk. Raises SourceError; never overwrites."""
-        if path.exists():
-            raise SourceError(f"{path}: there is such a file already, and an undo file is never overwritten")
+        """Write the plan, and bring it and its name to the disk. Raises SourceError; never overwrites.
+
+        Of several that want the same name at the same moment one gets it.
+        """
+        try:
+            path.open("x").close()  # from here on the name is ours, whoever else wants it
+        except FileExistsError:
+            raise SourceError(
+                f"{path}: there is such a file already, and an undo file is never overwritten"
+            ) from None
+        except OSError as error:
+            raise _no_file(path, error) from error
         try:
             replace_text(path, plan_text(head, steps), durable=True)
             path.chmod(0o600)
             return cls(path, path.open("a", encoding="utf-8"))
         except OSError as error:
-            why = error.strerror or error
-            raise SourceError(f"{path}: no undo file, so nothing is changed: {why}") from error
+            with suppress(OSError):
+                path.unlink()
+            raise _no_file(path, error) from error
 
     def begin(self, step: int) -> None:
         """Before a step's request. Raises SourceError if the disk does not take it."""
@@ -68,6 +80,10 @@ class UndoFile:
             raise SourceError(f"{self.path}: {error.strerror or error}") from error
 
 
+def _no_file(path: Path, error: OSError) -> SourceError:
+    return SourceError(f"{path}: no undo file, so nothing is changed: {error.strerror or error}")
+
+
 class NoUndoFile:
     """In its place where there is to be none."""
 
@@ -86,7 +102,10 @@ def default_path(folder: Path, command: str, group: str, time_text: str) -> Path
     if not is_private(folder):
         raise SourceError(f"{folder}: no private folder for undo files")
     name = "".join(char if char.isascii() and (char.isalnum() or char in "._-") else "_" for char in group)
-    stem = f"{time_text}-{command}-{name[:_NAME_MAX]}"
+    if name != group or len(name) > _NAME_MAX:
+        # Groups that look alike then are told apart: their files may be made at the same moment.
+        name = f"{name[:_NAME_MAX]}-{sha256(group.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}"
+    stem = f"{time_text}-{command}-{name}"
     number, path = 1, folder / f"{stem}{SUFFIX}"
     while path.exists():
         number += 1
