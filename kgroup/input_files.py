@@ -12,6 +12,8 @@ SETTINGS_BYTES_MAX: Final = 1 << 20
 """Of properties and scenarios."""
 LIST_BYTES_MAX: Final = 64 << 20
 """Of lists of topics, partitions or members: a million partitions fit."""
+OFFSETS_BYTES_MAX: Final = 1 << 30
+"""Of lists of commits and undo files: some 200 bytes a commit, and 8 KB with the longest metadata."""
 
 _READ_BYTES: Final = 1 << 20
 # A pipe must not be waited for before it is known whether it may be read; Windows has neither.

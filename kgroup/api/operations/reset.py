@@ -18,7 +18,7 @@ from kgroup.api.operations.notes import GroupNotes, note_lines
 from kgroup.api.operations.others import with_others
 from kgroup.api.operations.planned import PlannedOperation, steps_of
 from kgroup.errors import InputError, RefusedError, SourceError
-from kgroup.input_files import LIST_BYTES_MAX, read_input_file
+from kgroup.input_files import OFFSETS_BYTES_MAX, read_input_file
 from kgroup.net.admin.cluster import Cluster
 from kgroup.net.admin.committed import fetch_offsets, fetch_offsets_and_open
 from kgroup.net.admin.timestamps import TimeInLog, first_newer
@@ -156,7 +156,7 @@ def first_at(
 
 def read_offsets(path: Path) -> Offsets:
     """The offsets in a file, by group. Raises SourceError if it cannot be read, InputError if it is wrong."""
-    content = read_input_file(path, kind="list of offsets", bytes_max=LIST_BYTES_MAX)
+    content = read_input_file(path, kind="list of offsets", bytes_max=OFFSETS_BYTES_MAX)
     try:
         return parse_offsets(content.decode("utf-8"), str(path))
     except UnicodeDecodeError as error:

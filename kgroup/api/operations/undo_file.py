@@ -8,8 +8,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import IO, Final, Self
 
-from kgroup.errors import InputError, SourceError
-from kgroup.input_files import LIST_BYTES_MAX, read_input_file
+from kgroup.errors import InputError, RefusedError, SourceError
+from kgroup.input_files import OFFSETS_BYTES_MAX, read_input_file
 from kgroup.log.store.atomic_file import replace_text
 from kgroup.operations.journal import (
     Journal,
@@ -25,6 +25,8 @@ from kgroup.protocol.topic_partition import TopicPartition
 
 SUFFIX: Final = ".undo"
 _NAME_MAX: Final = 60
+_ROOM: Final = 8
+"""A letter has four bytes at most, and the marks are shorter than the plan."""
 
 
 class UndoFile:
@@ -39,8 +41,14 @@ class UndoFile:
     def create(cls, path: Path, head: JournalHead, steps: tuple[Step, ...]) -> Self:
         """Write the plan, and bring it and its name to the disk. Raises SourceError; never overwrites.
 
-        Of several that want the same name at the same moment one gets it.
+        Of several that want the same name at the same moment one gets it. Raises RefusedError for a plan so
+        large that its file could not be read again.
         """
+        text = plan_text(head, steps)
+        if len(text) > OFFSETS_BYTES_MAX // _ROOM:
+            raise RefusedError(
+                "too many offsets for one undo file, so nothing is changed: do some groups at a time"
+            )
         try:
             path.open("x").close()  # from here on the name is ours, whoever else wants it
         except FileExistsError:
@@ -50,7 +58,7 @@ class UndoFile:
         except OSError as error:
             raise _no_file(path, error) from error
         try:
-            replace_text(path, plan_text(head, steps), durable=True)
+            replace_text(path, text, durable=True)
             path.chmod(0o600)
             return cls(path, path.open("a", encoding="utf-8"))
         except OSError as error:
@@ -115,7 +123,7 @@ def default_path(folder: Path, command: str, group: str, time_text: str) -> Path
 
 def read_undo_file(path: Path) -> Journal:
     """The journal in a file. Raises SourceError if it cannot be read, InputError for what is no journal."""
-    content = read_input_file(path, kind="undo file", bytes_max=LIST_BYTES_MAX)
+    content = read_input_file(path, kind="undo file", bytes_max=OFFSETS_BYTES_MAX)
     try:
         return parse_journal(content.decode("utf-8"), str(path))
     except UnicodeDecodeError as error:

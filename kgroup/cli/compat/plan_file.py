@@ -8,7 +8,7 @@ from typing import Final
 
 from kgroup.cli.compat.failure import ToolError
 from kgroup.errors import SourceError
-from kgroup.input_files import LIST_BYTES_MAX, read_input_file
+from kgroup.input_files import OFFSETS_BYTES_MAX, read_input_file
 from kgroup.operations.model import Position
 from kgroup.protocol.topic_partition import TopicPartition
 
@@ -32,7 +32,7 @@ def read_plan(path: str, groups: Sequence[str]) -> Plan:
     on standard error. Raises ToolError for a line that is wrong, or a file that cannot be read.
     """
     try:
-        content = read_input_file(Path(path), kind="list of offsets", bytes_max=LIST_BYTES_MAX)
+        content = read_input_file(Path(path), kind="list of offsets", bytes_max=OFFSETS_BYTES_MAX)
     except SourceError:
         raise _as_runtime(f"java.io.IOException: Unable to read file {path}") from None
     lines = content.decode("utf-8", "replace").removesuffix("\n").split("\n")

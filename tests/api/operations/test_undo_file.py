@@ -6,9 +6,10 @@ from threading import Barrier
 
 import pytest
 
-from kgroup.api.operations.undo_file import UndoFile, default_path
-from kgroup.errors import SourceError
-from kgroup.operations.journal import JournalHead
+from kgroup.api.operations import undo_file
+from kgroup.api.operations.undo_file import UndoFile, default_path, read_undo_file
+from kgroup.errors import RefusedError, SourceError
+from kgroup.operations.journal import JournalHead, Step, StepKind, plan_text
 
 HEAD = JournalHead(
     command="delete", cluster_id="c", bootstrap_servers="a:1", created_ms=1, existed={"g": True}
@@ -41,6 +42,21 @@ def test_a_file_that_cannot_be_written_leaves_none(tmp_path: Path, monkeypatch: 
     with pytest.raises(SourceError, match="no undo file, so nothing is changed: No space left on device"):
         UndoFile.create(tmp_path / "undo", HEAD, ())
     assert not (tmp_path / "undo").exists()
+
+
+def test_what_could_not_be_read_again_is_not_begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    steps = (Step(kind=StepKind.DELETE_GROUP, group="g", changes=()),)
+    size = len(plan_text(HEAD, steps))
+    monkeypatch.setattr(undo_file, "OFFSETS_BYTES_MAX", 8 * size - 1)
+    with pytest.raises(RefusedError, match="too many offsets for one undo file, so nothing is changed"):
+        UndoFile.create(tmp_path / "undo", HEAD, steps)
+    assert not any(tmp_path.iterdir())
+    monkeypatch.setattr(undo_file, "OFFSETS_BYTES_MAX", 8 * size)
+    file = UndoFile.create(tmp_path / "undo", HEAD, steps)
+    file.begin(0)
+    file.applied(0, {})
+    file.close()
+    assert read_undo_file(tmp_path / "undo").applied == {0}
 
 
 @pytest.mark.parametrize(
