@@ -70,6 +70,7 @@ def rebalance_says(timeline: Timeline, generation: Generation) -> dict[str, Any]
                 "who": sorted({clients.get(member_id, "") for member_id in cause.member_ids}),
                 "evidence": cause.evidence,
                 "alternatives": [alternative.value for alternative in cause.alternatives],
+                "remedy": cause.remedy,
             }
             for cause in generation.causes
         ],
@@ -88,6 +89,7 @@ def _event(group: str, question: Says, evidence: Evidence) -> Derived:
                 "evidence": each.cause.evidence,
                 "partitions": [str(partition) for partition in each.partitions],
                 "alternatives": [alternative.value for alternative in each.cause.alternatives],
+                "remedy": each.cause.remedy,
             }
     return None
 

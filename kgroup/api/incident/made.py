@@ -250,6 +250,11 @@ class _Maker:
                 made += self._rebalances(group, timeline, items)
             made += self._events(group, timeline, items)
             made += self._patterns(group, timeline, items)
+            # Findings do not know a group's commits of long ago, by which replay tells a pattern.
+            proven = {each.name for each in timeline.patterns if each.grade is not Grade.UNKNOWN}
+            findings = [
+                each for each in findings if each.grade is not Grade.UNKNOWN or each.kind.value not in proven
+            ]
         made += self._ranges(group, items)
         made += self._findings_of(group, items, findings)
         ahead = list(self._ahead(group, items))

@@ -135,6 +135,9 @@ def odd_commit(
         kind=CauseKind.OFFSET_RESET,
         grade=Grade.RECORDED if backwards else Grade.UNKNOWN,
         evidence=f"committed while the group had no members: {moved}",
+        remedy="Look for who reset the offsets at that time, by kafka-consumer-groups --reset-offsets or"
+        " another tool. kgroup ledger --group has what was passed over or handed out again; to read what was"
+        " passed over, stop the group and reset its offsets back.",
         alternatives=() if backwards else (CauseKind.OFFSET_RESET, CauseKind.NO_MEMBERSHIP),
     )
 

@@ -4,12 +4,13 @@ All of it follows from the claims and the remarks. So whoever has them can tell 
 say, by making it again.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from kgroup.report.emit import iso_time, short_duration
 from kgroup.report.incident.claims import Claim, ClaimKind, Incident
+from kgroup.report.incident.headline import Mark, headline
 from kgroup.report.table import counted
 
 _PLACES_SHOWN: Final = 6
@@ -76,9 +77,7 @@ def document(incident: Incident) -> Iterator[Block]:
         " derives each claim from them again."
     )
     yield Heading("In short", 2)
-    yield Bullets(
-        tuple(f"{group}: {' '.join(_in_short(incident, group, mark))}" for group in groups) or _NOTHING
-    )
+    yield Bullets(tuple(line for group in groups for line in _in_short(incident, group, mark)) or _NOTHING)
     if events := _events(incident, mark):
         yield Heading("What happened, in order", 2)
         yield Table(("time", "group", "what", "why", "longest gap", "claim"), tuple(events), frozenset({4}))
@@ -111,19 +110,25 @@ def document(incident: Incident) -> Iterator[Block]:
 
 
 _NOTHING: Final = ("Nothing: no rebalance, no event and no finding.",)
-_Mark = Callable[..., str]
 
 
-def _in_short(incident: Incident, group: str, mark: _Mark) -> Iterator[str]:
+def _in_short(incident: Incident, group: str, mark: Mark) -> Iterator[str]:
+    """What was wrong and what to do about it, a line each; then what it cost."""
+    yield from (f"{group}: {line}" for line in headline(incident, group, mark))
+    if cost := " ".join(_cost(incident, group, mark)):
+        yield f"{group}, in numbers: {cost}"
+
+
+def _cost(incident: Incident, group: str, mark: Mark) -> Iterator[str]:
     for claim in incident.of(ClaimKind.HISTORY, group):
         says = claim.says
         members = _between(says["members_min"], says["members_max"], "member")
         causes = ", ".join(f"{number} {cause}" for cause, number in list(says["causes"].items())[:5])
         gap = says["longest_gap_ms"]
-        waited = f" The longest pause in commits around one was {short_duration(gap)}." if gap else ""
+        waited = f" Around one nothing was committed for up to {_rough(gap)}." if gap else ""
+        moved = f", {counted(says['moved'], 'partition')} moved" if says["moved"] else ""
         yield (
-            f"{counted(says['rebalances'], 'rebalance')}, {members},"
-            f" {counted(says['moved'], 'partition move')}. Causes: {causes}.{waited} {mark(claim)}"
+            f"{counted(says['rebalances'], 'rebalance')} ({causes}), {members}{moved}.{waited} {mark(claim)}"
         )
     for claim in incident.of(ClaimKind.LAG, group):
         times_ms, lags = claim.question["times_ms"], claim.says["lags"]
@@ -132,24 +137,29 @@ def _in_short(incident: Incident, group: str, mark: _Mark) -> Iterator[str]:
         last = lags[-1]
         end = "unknown" if last is None else f"{last:,}"
         yield (
-            f"Its lag peaked at {peak:,} ({_clock(times_ms[-number])}) and is {end} at the end. {mark(claim)}"
+            f"Its lag on {_topics(claim)} peaked at {peak:,} ({_clock(times_ms[-number])}) and is {end}"
+            f" at the end. {mark(claim)}"
         )
     for kind, verb in (("skipped", "never read"), ("doubled", "handed out twice")):
         ranges = [claim for claim in incident.of(ClaimKind.RANGE, group) if claim.question["kind"] == kind]
         if ranges:
             offsets = sum(claim.says["at_least"] for claim in ranges)
-            yield f"At least {offsets:,} offsets were {verb}. {mark(*ranges)}"
-    findings = incident.of(ClaimKind.FINDING, group)
-    if findings:
-        kinds = list(dict.fromkeys(claim.says["finding"] for claim in findings))
-        yield f"At the end there is {_listed(kinds)}. {mark(*findings)}"
+            were = "offset was" if offsets == 1 else "offsets were"
+            yield f"At least {offsets:,} {were} {verb}. {mark(*ranges)}"
     best = _best(incident.of(ClaimKind.REMEDY, group))
     if best is not None:
         before, after = best.says["recorded"]["unread_ms"], best.says["supposed"]["unread_ms"]
         yield (
-            f"With {best.question['name']} {short_duration(after)} instead of {short_duration(before)} would"
-            f" have been unread. {mark(best)}"
+            f"Its rebalances left partitions unread for {_rough(before)}, summed over partitions; with"
+            f" {best.question['name']} it would have been {_rough(after)}. {mark(best)}"
         )
+
+
+def _topics(claim: Claim) -> str:
+    """The topics of a lag, and of how many partitions it is."""
+    places = claim.question["partitions"]
+    topics = list(dict.fromkeys(topic for topic, _ in places))
+    return f"{_listed(topics)} ({counted(len(places), 'partition')})"
 
 
 def _best(remedies: Sequence[Claim]) -> Claim | None:
@@ -165,7 +175,7 @@ def _best(remedies: Sequence[Claim]) -> Claim | None:
     return best
 
 
-def _events(incident: Incident, mark: _Mark) -> list[tuple[str, ...]]:
+def _events(incident: Incident, mark: Mark) -> list[tuple[str, ...]]:
     rows: list[tuple[int, tuple[str, ...]]] = []
     for claim in incident.claims:
         says = claim.says
@@ -178,7 +188,7 @@ def _events(incident: Incident, mark: _Mark) -> list[tuple[str, ...]]:
                 if says["cut"]:
                     what += "; the log lacks records before it"
                 why = "; ".join(map(_cause, says["causes"]))
-                row = (what, why, short_duration(gap) if gap is not None else "")
+                row = (what, why, _rough(gap) if gap is not None else "")
                 at_ms = says["at_ms"]
             case ClaimKind.EVENT:
                 row = (_graded(says["event"], says["grade"]), says["evidence"], "")
@@ -204,7 +214,7 @@ def _graded(text: str, grade: str) -> str:
     return {"recorded": text, "inferred": f"{text} (inferred)"}.get(grade, f"{text}?")
 
 
-def _ranges(ranges: Sequence[Claim], mark: _Mark) -> Table:
+def _ranges(ranges: Sequence[Claim], mark: Mark) -> Table:
     rows = []
     for claim in ranges:
         question, says = claim.question, claim.says
@@ -225,7 +235,7 @@ def _ranges(ranges: Sequence[Claim], mark: _Mark) -> Table:
     return Table(headings, tuple(rows), frozenset({5}))
 
 
-def _lag_table(curves: Sequence[Claim], mark: _Mark) -> Table:
+def _lag_table(curves: Sequence[Claim], mark: Mark) -> Table:
     rows = []
     for claim in curves:
         lags = claim.says["lags"]
@@ -243,11 +253,11 @@ def _lag_table(curves: Sequence[Claim], mark: _Mark) -> Table:
     return Table(headings, tuple(rows), frozenset({1, 2, 3, 4}))
 
 
-def _finding(claim: Claim, mark: _Mark) -> str:
+def _finding(claim: Claim, mark: Mark) -> str:
     says = claim.says
-    place = says["topic"] or ""
+    place = f"topic {says['topic']}" if says["topic"] else ""
     if says["partition"] is not None:
-        place = f"{place}-{says['partition']}"
+        place = f"{says['topic']}-{says['partition']}"
     since = f", since {iso_time(says['since_ms'])}" if says["since_ms"] is not None else ""
     name = _graded(says["finding"], says["grade"])
     return (
@@ -256,7 +266,7 @@ def _finding(claim: Claim, mark: _Mark) -> str:
     )
 
 
-def _deadline(claim: Claim, mark: _Mark) -> str:
+def _deadline(claim: Claim, mark: Mark) -> str:
     says = claim.says
     topic, partition = says["first"]
     where = counted(says["partitions"], "partition")
@@ -284,7 +294,7 @@ def _deadline(claim: Claim, mark: _Mark) -> str:
     return f"{claim.group}: {what}: {when}, first on {topic}-{partition}{still}. {mark(claim)}"
 
 
-def _remedies(remedies: Sequence[Claim], mark: _Mark) -> Table:
+def _remedies(remedies: Sequence[Claim], mark: Mark) -> Table:
     rows: list[tuple[str, ...]] = []
     groups = set()
     for claim in remedies:
@@ -302,11 +312,11 @@ def _outcome(side: Mapping[str, Any]) -> tuple[str, ...]:
         str(side["rebalances"]),
         str(side["moved"]),
         str(side["members_stopped"]),
-        "unknown" if unread is None else short_duration(unread),
+        "unknown" if unread is None else _rough(unread),
     )
 
 
-def _unknown(incident: Incident, mark: _Mark) -> Iterator[str]:
+def _unknown(incident: Incident, mark: Mark) -> Iterator[str]:
     unsure: dict[tuple[str, str, str], list[Claim]] = {}
     for claim in incident.of(ClaimKind.REBALANCE):
         for cause in claim.says["causes"]:
@@ -319,10 +329,11 @@ def _unknown(incident: Incident, mark: _Mark) -> Iterator[str]:
         yield f"{group}: why {what}: {either}. A log does not record why a member leaves. {marks}"
     for claim in incident.of(ClaimKind.HISTORY):
         told = len(incident.of(ClaimKind.REBALANCE, claim.group))
-        if told < claim.says["rebalances"]:
+        if (left_out := claim.says["rebalances"] - told) > 0:
+            are = "is" if left_out == 1 else "are"
             yield (
-                f"{claim.group}: {claim.says['rebalances'] - told} of its rebalances, those with the shortest"
-                f" pauses, are not listed: kgroup replay has them. {mark(claim)}"
+                f"{claim.group}: {counted(left_out, 'rebalance')} with the shortest pauses {are} not listed:"
+                f" kgroup replay has them. {mark(claim)}"
             )
     for claim in incident.of(ClaimKind.LAG):
         if any(claim.says["unknown"]):
@@ -360,6 +371,11 @@ def _listed(names: Sequence[str]) -> str:
     if more > 0:
         return f"{', '.join(shown)} and {more} more"
     return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}" if shown else ""
+
+
+def _rough(duration_ms: int) -> str:
+    """A duration to tenths of a second."""
+    return short_duration(round(duration_ms, -2) if duration_ms >= 1000 else duration_ms)
 
 
 def _clock(at_ms: int | None) -> str:
