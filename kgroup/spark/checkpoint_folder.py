@@ -95,11 +95,14 @@ def damaged(checkpoint: str, why: str) -> InputError:
 
 @contextmanager
 def damage_named(checkpoint: str) -> Iterator[None]:
-    """Raise what Spark and the checksums of parts say of damage as InputError."""
+    """Raise what Spark and the checksums of parts say of damage as InputError.
+
+    What says nothing of the files is raised as it is: nobody shall give up a checkpoint for want of memory.
+    """
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
-    from kgroup.spark.failure import cause_of
+    from kgroup.spark.failure import cause_of, says_nothing_of_files
     from kgroup.spark.parts.packing import DamagedPartError
 
     try:
@@ -107,4 +110,6 @@ def damage_named(checkpoint: str) -> Iterator[None]:
     except DamagedPartError as error:
         raise damaged(checkpoint, str(error)) from error
     except (PySparkException, Py4JError) as error:
+        if says_nothing_of_files(error):
+            raise
         raise damaged(checkpoint, cause_of(error)) from error

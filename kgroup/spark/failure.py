@@ -31,6 +31,17 @@ _NOT_STARTED: Final = (
 _TOO_LATE: Final = ("Python worker failed to connect back", "CANNOT_OPEN_SOCKET")
 
 
+_NO_ROOM: Final = ("Java heap space", "GC overhead limit exceeded")
+
+
+def says_nothing_of_files(error: PySparkException | Py4JError) -> bool:
+    """Whether the driver has ended, or has no room for what it was to read: that may be as it should."""
+    if isinstance(error, Py4JNetworkError):
+        return True
+    text = _text(error)
+    return _TOO_MUCH.search(text) is not None or any(each in text for each in _NO_ROOM)
+
+
 def was_slow(error: KgroupError) -> bool:
     """Whether it is Spark's giving up on a Python worker that a busy machine was slow to start."""
     return any(text in str(error) for text in _TOO_LATE)
@@ -58,6 +69,9 @@ def cause_of(error: PySparkException | Py4JError) -> str:
             f"what executors have found, {too_much['size']} and more, is too much for the driver's memory;"
             " try --spark-conf spark.driver.memory=4g"
         )
+    no_room = next((each for each in _NO_ROOM if each in text), None)
+    if no_room is not None:
+        return f"{no_room}; try --spark-conf spark.driver.memory=4g, on a cluster also spark.executor.memory"
     python = _PYTHON_CAUSE.findall(text)
     if python:
         kind, why = map(str, python[-1])
