@@ -226,3 +226,13 @@ def _storage_of(session: "SparkSession | None") -> "tuple[()] | tuple[Storage, A
 def not_read(skipped: Iterable[Skipped]) -> list[str]:
     """A line for each thing that is left out, with the reason."""
     return [f"{each.path}: not read: {each.why}" for each in skipped]
+
+
+def left_out(sources: Sources) -> list[str]:
+    """The lines for what is left out on purpose; those for the rest are problems."""
+    return not_read(each for each in sources.skipped if not each.failed)
+
+
+def failed(sources: Sources) -> list[str]:
+    """The lines for what is left out because it could not be read."""
+    return not_read(each for each in sources.skipped if each.failed)

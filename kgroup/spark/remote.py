@@ -217,7 +217,8 @@ class _Tree:
         if found.error is not None and not below:
             raise SourceError(found.error)
         if found.error is not None:
-            self.unread.append(Skipped(path=uri, why=found.error.removeprefix(f"{uri}: ")))
+            why = found.error.removeprefix(f"{uri}: ")
+            self.unread.append(Skipped(path=uri, why=why, failed=True))
         self._found[below] = found
         self.to_explore += (f"{below}/{folder}" if below else folder for folder in found.folders)
 

@@ -9,6 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from kgroup.errors import SourceError
+from kgroup.log.files import sources
+from kgroup.log.files.log_dir import read_partition_folder
 from tests.cli.conftest import Kgroup
 
 LIVES = Path(__file__).parents[2] / "fixtures" / "4.3.1" / "lives"
@@ -102,6 +105,24 @@ def test_a_folder_of_nothing_but_a_pipe_says_so(log_dir: Path, kgroup: Kgroup) -
         f"kgroup: {folder}: there are no segments in it; {folder}/{NAME} is a named pipe, not a file\n",
         1,
     )
+
+
+@pytest.mark.parametrize("asked", [(), ("--stuck",), ("--windows", "1h")], ids=["rows", "stuck", "windows"])
+def test_a_folder_that_may_not_be_listed_is_damage_to_a_report(
+    asked: tuple[str, ...], log_dir: Path, kgroup: Kgroup, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its groups are not in the rows, which is nothing that anybody left out on purpose."""
+    closed = log_dir / "__consumer_offsets-45"
+
+    def listed(path: Path, **given: str) -> object:
+        if path == closed:  # root, which may list all, runs these tests, too
+            raise SourceError(f"{path}: Permission denied")
+        return read_partition_folder(path, **given)
+
+    monkeypatch.setattr(sources, "read_partition_folder", listed)
+    ended = kgroup("lag-report", *asked, "-q", str(log_dir), "--strict")
+    assert ended.status == 3
+    assert lines_about(ended.err, closed) == [f"kgroup: {closed}: not read: Permission denied"]
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read every file")

@@ -69,6 +69,7 @@ def test_a_folder_that_cannot_be_looked_into_is_named_and_the_rest_is_read(tmp_p
     with open_remote([tmp_path.as_uri()], ask=ask) as remote:
         (skipped,) = remote.named().skipped
     assert (skipped.path, skipped.why) == (f"{tmp_path.as_uri()}/broker-2", "Access denied")
+    assert skipped.failed
 
 
 def asked_of(folder: Path) -> tuple[str, list[tuple[int, str, int]]]:

@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from kgroup.api.opened import failed
 from kgroup.history.groups.model import Group, GroupKind
 from kgroup.history.groups.snapshot import logged_topic_names, read_groups
 from kgroup.lag.findings.kinds import SHARE_WITHOUT_ROWS, kind_notes, remarks_on_streams
@@ -207,6 +208,7 @@ def raised(recorded: LogListing, furthest: Mapping[TopicPartition, int]) -> LogL
 
 def problems_in(newest: "Newest", sources: Sources) -> Iterator[str]:
     """The parts of the offsets topic that could not be read: each with its place and cause."""
+    yield from failed(sources)
     for damage in newest.damage:
         yield damage_text(damage)
     for logged in newest.others:

@@ -12,7 +12,7 @@ from kgroup.api.lag.inputs import LagInputs, gather
 from kgroup.api.lag.options import WINDOW_COMMITS, LagOptions, matcher
 from kgroup.api.lag.reading import AsOf, read_log
 from kgroup.api.names import LISTED, member_of, names_given, nothing_matches, without_match
-from kgroup.api.opened import OpenedLogs
+from kgroup.api.opened import OpenedLogs, left_out
 from kgroup.api.tabular import Tabular
 from kgroup.errors import InputError, NoMatchError, SourceError
 from kgroup.lag.measures.offset_expiry import RETENTION_MS
@@ -328,9 +328,8 @@ class LagReport(Tabular):
     @property
     def remarks(self) -> tuple[str, ...]:
         """Remarks on what rows do not show and somebody may miss. Complete when the rows have been made."""
-        skipped = [f"{skipped.path}: not read: {skipped.why}" for skipped in self.sources.skipped]
         census = self._census() if self.options.findings and self.options.hygiene else ()
-        return (*skipped, *self.inputs.remarks(), *self.unread_parts, *census)
+        return (*left_out(self.sources), *self.inputs.remarks(), *self.unread_parts, *census)
 
     @property
     def unread_parts(self) -> Sequence[str]:

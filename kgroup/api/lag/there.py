@@ -23,7 +23,7 @@ from kgroup.api.lag.piece_report import FINDINGS, PieceNote, PieceReport, texts_
 from kgroup.api.lag.piece_summary import Summary, Summing
 from kgroup.api.lag.reading import AsOf
 from kgroup.api.names import LISTED, nothing_matches, without_match
-from kgroup.api.opened import OpenedLogs
+from kgroup.api.opened import OpenedLogs, left_out
 from kgroup.errors import NoMatchError
 from kgroup.lag.findings.census import large, remark_on, together
 from kgroup.lag.findings.kinds import remarks_on_streams
@@ -230,7 +230,7 @@ class _Said:
 
     def remarks(self) -> Iterator[str]:
         """As those of a report that is made here."""
-        yield from (f"{skipped.path}: not read: {skipped.why}" for skipped in self._logs.sources.skipped)
+        yield from left_out(self._logs.sources)
         yield from self.lines("remarks")
         yield from remarks_on_streams(sorted(name for note in self._notes for name in note.streams))
         pending = sum(note.pending for note in self._notes)

@@ -8,7 +8,7 @@ from kgroup.api.lag.options import WINDOW_COMMITS, matcher
 from kgroup.api.lag_history.history import HistoryHere, HistoryOptions, UnknownEnds, history_here
 from kgroup.api.lag_history.rows import batches_of
 from kgroup.api.names import member_of, names_given
-from kgroup.api.opened import OpenedLogs, not_read
+from kgroup.api.opened import OpenedLogs, failed, left_out
 from kgroup.api.tabular import Tabular
 from kgroup.errors import InputError, SourceError
 from kgroup.lag.status.rule_sets import RuleSet, rules_named
@@ -112,12 +112,13 @@ class LagHistory(Tabular):
     @property
     def problems(self) -> tuple[str, ...]:
         """Places that could not be read."""
-        return tuple(map(self._logs.message, self._made.problems))
+        problems = (*failed(self._logs.sources), *self._made.problems)
+        return tuple(map(self._logs.message, problems))
 
     @property
     def remarks(self) -> tuple[str, ...]:
         """What was left out, and why."""
-        return tuple(map(self._logs.message, not_read(self._logs.sources.skipped)))
+        return tuple(map(self._logs.message, left_out(self._logs.sources)))
 
     @property
     def unknown_ends(self) -> UnknownEnds | None:

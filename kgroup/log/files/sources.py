@@ -42,6 +42,8 @@ class Skipped:
 
     path: str
     why: str
+    failed: bool = False
+    """It could not be read, and is not left out on purpose: what is in it may be missed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -256,7 +258,8 @@ def _partition_folders_below(given: str) -> tuple[list[PartitionFolder], list[Sk
             else:
                 pending += reversed(_folders_in(path))
         except SourceError as error:
-            skipped.append(Skipped(path=str(path), why=str(error)))
+            why = str(error).removeprefix(f"{path}: ")
+            skipped.append(Skipped(path=str(path), why=why, failed=True))
     return folders, skipped
 
 

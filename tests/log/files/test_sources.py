@@ -200,7 +200,9 @@ def test_a_folder_without_permission_is_skipped_with_the_reason(log_dir: Path) -
     try:
         sources = open_sources([log_dir])
         assert partitions_of(sources) == [14]
-        assert ["Permission denied" in skipped.why for skipped in sources.skipped] == [True]
+        assert [("Permission denied" in skipped.why, skipped.failed) for skipped in sources.skipped] == [
+            (True, True)
+        ]
         with pytest.raises(SourceError, match="Permission denied"):
             open_sources([closed])
     finally:
