@@ -70,7 +70,7 @@ def commits(
 ) -> Commits:
     """Read the commits of groups, which are names or patterns, on topics: `orders`, `or*`, `orders:0,3`.
 
-    Raises SourceError if no group is there, InputError for what is no topic.
+    Raises SourceError if no group is there, InputError for an invalid topic.
     """
     patterns = names_given(groups) or ()
     named = names_given(topics)

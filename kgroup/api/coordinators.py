@@ -52,7 +52,7 @@ def place_groups(
 ) -> list[PlacedGroup]:
     """The partition that the rule gives to each group; with `reverse` only those on that one.
 
-    Raises InputError for a `reverse` that is no partition.
+    Raises InputError for a `reverse` that is not a partition.
     """
     _check_reverse(reverse, partitions)
     logged = found_in or {}

@@ -67,7 +67,7 @@ class Bounds:
         return replace(self, retention_ms=ms, retention_bytes=size, of_topics=None)
 
     def require(self) -> None:
-        """Raises InputError without any bound, or for one that is none."""
+        """Raises InputError without any bound, or for an invalid one."""
         given = (*self.slo_records, *self.slo_ms, self.retention_ms, self.retention_bytes)
         if all(each is None for each in given) and self.of_topics is None:
             raise InputError("no bound given: an SLO, as 10m or 10000 records, or a topic's retention")
@@ -186,7 +186,7 @@ class Deadlines(Tabular):
         return tuple(each for each in self.deadlines if each.deadline.outlook in near)
 
     def within(self, length_ms: int) -> tuple[PartitionDeadline, ...]:
-        """Those in sight that may be met within so many ms from now."""
+        """Those in sight that may be met within this many ms from now."""
         until_ms = self.now_ms + length_ms
         return tuple(each for each in self.in_sight if (each.deadline.low_ms or 0) <= until_ms)
 

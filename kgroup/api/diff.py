@@ -103,7 +103,7 @@ def mirror_diff(
 ) -> MirrorDiff:
     """Judge the offsets that groups of `source` have in `mirror`, whose topics have `prefix` in front.
 
-    Records are recognised where both sides' logs of a topic lie beside the offsets topic. Raises SourceError
+    Records are recognised where both sides' logs of a topic lie next to the offsets topic. Raises SourceError
     if logs cannot be read, or none of the groups is on either side.
     """
     sides = _Sides(source, mirror, groups, topics, progress)

@@ -161,7 +161,7 @@ def _told(violations: Sequence[Violation], start_ms: int) -> list[Row]:
 
 
 def measure_rows(runs: Sequence[tuple[str, Run]]) -> list[Row]:
-    """A row for each measure, with the number of each run under the name that stands beside it."""
+    """A row for each measure, with the number of each run under the name next to it."""
     rows: list[Row] = [
         {"measure": text, **{design: _number(_measures(run)[name]) for design, run in runs}}
         for name, text in MEASURES.items()

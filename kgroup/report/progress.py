@@ -24,7 +24,7 @@ class Progress(Protocol):
     """Hears how far work is. Each method gives a context manager that lasts as long as the work."""
 
     def counted_bytes(self, task: str, total: int) -> AbstractContextManager[Advance]:
-        """Work on so many bytes; yields a function to call with the number done since the last call."""
+        """Work on this many bytes; yields a function to call with the number done since the last call."""
 
     def counted(self, task: str, total: int) -> AbstractContextManager[Advance]:
         """The same for things that are counted."""
@@ -112,7 +112,7 @@ def _progress(task: str, total: int, *, in_bytes: bool, quiet: bool) -> Iterator
 
 @contextmanager
 def activity(task: str, *, quiet: bool) -> Iterator[None]:
-    """Show that `task` goes on, where there is no telling how far it is."""
+    """Show that `task` is running, where its progress is unknown."""
     if quiet or not sys.stderr.isatty():
         yield
         return

@@ -41,7 +41,7 @@ class Advanced(Generic[Part]):
 
 
 class StreamState(Generic[Part]):
-    """The state beside Spark's own checkpoint, and in memory as of the last micro-batch."""
+    """The state next to Spark's own checkpoint, and in memory as of the last micro-batch."""
 
     def __init__(self, session: "SparkSession", checkpoint: str, reduction: Reduction[Part]) -> None:
         self._session = session

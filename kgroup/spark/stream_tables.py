@@ -37,7 +37,7 @@ def latest_versions(name: str) -> str:
 
 
 def finding_events(name: str) -> str:
-    """The table of events beside it."""
+    """The table of events next to it."""
     return f"{name}_finding_events"
 
 

@@ -13,7 +13,7 @@ _CATALOG = "spark.sql.catalogImplementation"
 
 
 def check_table(session: "SparkSession", name: str) -> None:
-    """Refuse a name that is none, and a catalog that would forget the table: Spark's own, in memory."""
+    """Refuse an invalid name, and a catalog that would forget the table: Spark's own, in memory."""
     from kgroup.spark.failure import raised_as_kgroup_error
 
     with raised_as_kgroup_error(f"--save-as {name}"):

@@ -113,7 +113,7 @@ class _NewestOfReader:
         self._is_alive[key_ids[newer]] = cells[Cell.FORM].take(items[newer]) < Form.TOMBSTONE
 
     def put_into(self, plain: dict[tuple[int, Key], tuple[int, bool]]) -> None:
-        """Offset by partition and key, and whether it is no deletion, of what is newer than there."""
+        """Offset by partition and key, and whether it is not a deletion, for what is newer than there."""
         for key_id in np.flatnonzero(self._offsets > _NONE).tolist():
             decoded = decode_key(key_bytes(self._reader.keys, key_id))
             assert decoded is not None

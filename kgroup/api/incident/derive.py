@@ -26,7 +26,7 @@ Derived = dict[str, Any] | None
 def derive(kind: ClaimKind, group: str, question: Says, evidence: Evidence) -> Derived:
     """What the evidence says to the question; None if it says nothing.
 
-    Raises InputError for a question that is none.
+    Raises InputError for an invalid question.
     """
     try:
         return _DERIVATIONS[kind](group, question, evidence)

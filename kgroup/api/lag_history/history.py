@@ -119,7 +119,7 @@ def history_here(
 ) -> HistoryHere:
     """Read the log here.
 
-    `open_ends` knows past log ends, if the logs beside the offsets topic shall not be asked. Raises as
+    `open_ends` knows past log ends, if the logs next to the offsets topic are not to be used. Raises as
     `plan_history` does.
     """
     from kgroup.scan.reductions.scan import split_among_others

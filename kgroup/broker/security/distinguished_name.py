@@ -37,7 +37,7 @@ _SPACES: Final = " \r"
 
 
 def subject(certificate: bytes) -> str:
-    """The subject of a certificate in DER (X.509). Raises DecodeError if it is none."""
+    """The subject of a certificate in DER (X.509). Raises DecodeError if it is not one."""
     tag, content, _ = _element(certificate, 0)
     _expect(tag, _SEQUENCE, "certificate")
     tag, signed, _ = _element(content, 0)

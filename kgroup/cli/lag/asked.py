@@ -62,11 +62,11 @@ class Asked:
         return parse_length(self.offsets_retention, "--offsets-retention")
 
     def now_ms(self, clock_ms: int) -> int | None:
-        """The time of --now, epoch ms, None without it. Raises InputError for what is no time."""
+        """The time of --now, epoch ms, None without it. Raises InputError for an invalid time."""
         return None if self.now is None else parse_time(self.now, "--now", clock_ms)
 
     def since_ms(self, now_ms: int) -> int | None:
-        """The time of --since, epoch ms, None without it. Raises InputError for what is no time."""
+        """The time of --since, epoch ms, None without it. Raises InputError for an invalid time."""
         return None if self.since is None else parse_time(self.since, "--since", now_ms)
 
     def check_time_lag(self, *, live: bool, repeated: bool) -> None:

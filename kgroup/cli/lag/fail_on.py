@@ -32,7 +32,7 @@ class FailOn:
 
     @classmethod
     def parse(cls, wanted: Sequence[str]) -> "FailOn":
-        """Raises InputError for what is none of them."""
+        """Raises InputError for anything else."""
         fail_on = cls()
         for name in wanted:
             text = name.lower()

@@ -63,7 +63,7 @@ class LagRequest:
 
     @property
     def progress(self) -> Progress:
-        """Whom to tell how far the work is."""
+        """The receiver of the work's progress."""
         return TerminalProgress(quiet=self.quiet) if self.spool is None else NO_PROGRESS
 
     def show_chunks(self, chunks: Iterable[Columns], columns: Sequence[Column]) -> None:

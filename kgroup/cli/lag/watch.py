@@ -42,7 +42,7 @@ def watch(
     seconds: float,
     sleep: Callable[[float], None] = time.sleep,
 ) -> None:
-    """Look every so many seconds until Ctrl-C; when the first look fails, raise its KgroupError."""
+    """Refresh at this interval in seconds until Ctrl-C; when the first look fails, raise its KgroupError."""
     newest: LagReport | None = None
     with _shown(view, output, seconds) as show:
         try:

@@ -104,14 +104,14 @@ class Recording:
         return Path(self.folder)
 
     def retention(self) -> Retention:
-        """Raises InputError for what is no duration or size."""
+        """Raises InputError for an invalid duration or size."""
         return Retention(
             retain_ms=None if self.retain is None else parse_length(self.retain, "--retain", least="1m"),
             bytes_max=None if self.size_max is None else parse_size(self.size_max, "--max-size"),
         )
 
     def sample_ms(self) -> int:
-        """Raises InputError for what is no duration, or too long for samples to tell of a time."""
+        """Raises InputError for an invalid duration, or one too long for samples to tell of a time."""
         length_ms = parse_length(self.sample, "--sample", least="1s")
         if length_ms > _SAMPLE_MAX_MS:
             raise InputError(f"--sample {self.sample}: more than an hour")

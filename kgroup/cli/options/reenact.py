@@ -95,7 +95,7 @@ class Stage:
         return self.speed
 
     def listeners(self, nodes: int) -> tuple[ListenerPlan, ...]:
-        """Where the brokers listen. Raises InputError for what is no address of this machine alone."""
+        """Where the brokers listen. Raises InputError for anything but an address of this machine alone."""
         text = self.listen or _DEFAULT_LISTEN
         host, separator, port = text.rpartition(":")
         if not separator or not port.isdecimal() or len(port) > 5 or int(port) + nodes > 1 << 16:
@@ -106,7 +106,7 @@ class Stage:
         return read_listeners(f"PLAINTEXT://{host}:{port}", {}, nodes, "--listen")
 
     def partitions(self) -> dict[str, int]:
-        """Topic -> partitions at the start. Raises InputError for what is no such pair."""
+        """Topic -> partitions at the start. Raises InputError for an invalid pair."""
         counts: dict[str, int] = {}
         for text in self.topics or ():
             name, colon, count = text.rpartition(":")

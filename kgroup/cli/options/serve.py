@@ -118,7 +118,7 @@ class Setup:
     def listeners(self, properties: Mapping[str, str], *, insecure: bool) -> tuple[ListenerPlan, ...]:
         """The addresses of the nodes: as `--listen` says, or else `listeners` among the properties.
 
-        Raises InputError for what makes no sense, or what others can reach and is not secure.
+        Raises InputError for nonsense, or for what others can reach and is not secure.
         """
         text = self.listen or properties.get("listeners") or _DEFAULT_LISTEN
         from_properties = not self.listen and "listeners" in properties

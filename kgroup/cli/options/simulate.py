@@ -199,7 +199,7 @@ class Shown:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kept:
-    """Files that are written besides the result."""
+    """Files written in addition to the result."""
 
     log_dir: Annotated[
         Path | None,

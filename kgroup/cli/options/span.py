@@ -42,7 +42,7 @@ class SpanOptions:
         return any(text is not None for text in (self.since, self.until, self.at))
 
     def check(self, clock_ms: int) -> None:
-        """Raises InputError for what is no time or no range, before anything is read."""
+        """Raises InputError for an invalid time or range, before anything is read."""
         check_options(_RULES, {"--since": self.since, "--until": self.until, "--at": self.at})
         self.span(clock_ms, None)
 

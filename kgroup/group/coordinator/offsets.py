@@ -121,7 +121,7 @@ class Offsets:
     def fetch(
         self, group_id: str, topics: tuple[FetchTopic, ...], require_stable: bool
     ) -> list[FetchedTopic]:
-        """The offsets asked for; -1 where there is none or the topic has been made anew since."""
+        """The offsets asked for; -1 where there is none or the topic has been recreated since."""
         committed = self._committed.get(group_id, {})
         may_be_pending = require_stable and group_id in self._open_transactions
         return [

@@ -134,7 +134,7 @@ class Subscriptions:
         self._mark_unwanted()
 
     def subscribe_pattern(self, pattern: str) -> None:
-        """Raises UseError over another kind, InputError for what is no regular expression of RE2.
+        """Raises UseError over another kind, InputError for anything but an RE2 expression.
 
         The syntax is that of a broker's subscription patterns (RE2J, KIP-848): without lookaheads and
         back references, and linear in the length of a name.

@@ -95,7 +95,7 @@ class LedgerEntry:
 
     @property
     def at_most(self) -> int | None:
-        """To no more than so many; None if that is unknown."""
+        """To at most this number; None if that is unknown."""
         return None if self.to_offset is None else self.to_offset - self.from_offset
 
 

@@ -57,7 +57,7 @@ class Die:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stall:
-    """The member does not poll for so long, while its heartbeats go on."""
+    """The member does not poll for this long, while its heartbeats go on."""
 
     at_ms: int
     member: str

@@ -199,7 +199,7 @@ class Wait:
     """A member of a consumer group whose target has partitions that another one still has.
 
     Times are epoch ms. `until_ms` is None if the log ends before. `released`: the other gave up the last of
-    them then; if not, another target made it needless.
+    them then; if not, superseded by another target.
     """
 
     member_id: str

@@ -48,7 +48,7 @@ class Forecast:
     stops: bool = False
 
     def slo_records(self, records: int) -> Deadline:
-        """When the lag is first above so many records."""
+        """When the lag is first above this many records."""
         past, kind = self.past, DeadlineKind.SLO_RECORDS
         if past.end - past.position > records:
             return passed(kind, records, past.now_ms)

@@ -40,7 +40,7 @@ class RecordLog(Protocol):
     def stretch(
         self, offset: int, max_bytes: int, end_offset: int, batches_max: int = sys.maxsize
     ) -> Stretch:
-        """The same to be read bit by bit, of at most so many batches: each costs a look at its header."""
+        """The same to be read bit by bit, of at most this many batches: each costs a look at its header."""
 
     def batches(self, offset: int) -> Iterator[bytes]:
         """Every batch from the one that holds `offset`."""

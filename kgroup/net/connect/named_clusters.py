@@ -53,7 +53,7 @@ Clusters = Mapping[str, NamedCluster]
 
 
 def require_name(name: str) -> None:
-    """Raises InputError for what is no name of a cluster."""
+    """Raises InputError for an invalid cluster name."""
     if not _NAME.fullmatch(name):
         raise InputError(f"cluster {name!r}: a name has letters, digits, - and _, at most 64")
 
@@ -61,7 +61,7 @@ def require_name(name: str) -> None:
 def read_clusters(path: Path) -> dict[str, NamedCluster]:
     """All clusters of the file, by name in order; none if there is no file.
 
-    Raises SourceError if it cannot be read, InputError naming the place for content that makes no sense.
+    Raises SourceError if it cannot be read, InputError naming the place for invalid content.
     """
     if not path.exists():
         return {}

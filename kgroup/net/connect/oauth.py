@@ -64,7 +64,7 @@ class Tokens(AbstractTokenProvider):  # type: ignore[misc]  # kafka-python has n
         self._token, self._kept_until_s = "", 0.0
 
     def token(self) -> str:
-        """See kafka-python. Raises SourceError where there is none to be had."""
+        """See kafka-python. Raises SourceError if there is none."""
         with self._lock:
             if time.time() >= self._kept_until_s:
                 self._token, self._kept_until_s = self._source()

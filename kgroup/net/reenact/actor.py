@@ -89,7 +89,7 @@ class Actor:
         self._user = self._member = None
 
     def stall(self, duration_s: float) -> None:
-        """Do not poll for so long, then be gone."""
+        """Do not poll for this long, then be gone."""
         self._stalled_until = asyncio.get_running_loop().time() + duration_s
 
     def subscribe(self, topics: tuple[str, ...]) -> None:

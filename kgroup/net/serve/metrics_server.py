@@ -42,7 +42,7 @@ class MetricsServer(ThreadingHTTPServer):
             return self._page()
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Answer a client beside the others."""
+        """Answer a client concurrently with the others."""
         if self._clients.acquire(blocking=False):
             super().process_request(request, client_address)
         else:
@@ -63,7 +63,7 @@ class MetricsServer(ThreadingHTTPServer):
         return f"http://{f'[{shown}]' if ':' in shown else shown}:{port}/metrics"
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """A client that went away in the middle is no error of ours; others are raised as they are."""
+        """A client that went away in the middle is not our error; others are raised as they are."""
         if not isinstance(sys.exception(), OSError):
             raise  # noqa: PLE0704  socketserver calls this where an exception is being handled
 

@@ -71,7 +71,7 @@ def encode_transaction(entry: TransactionEntry) -> tuple[bytes, bytes]:
 
 
 def decode_transaction(key: bytes, value: bytes | None) -> TransactionEntry | None:
-    """The entry, None for a tombstone. Raises DecodeError for bytes that are no such record."""
+    """The entry, None for a tombstone. Raises DecodeError for other bytes."""
     if value is None:
         return None
     name = _read(TransactionLogKey, key, _KEY_VERSION)

@@ -85,7 +85,7 @@ def table_row(read: ReadRecord, outcome: TransactionOutcome | None, topic_names:
 
 
 def entry_text(entry: OffsetsEntry | Undecodable | TransactionMarker, topic_names: TopicNames) -> str:
-    """The contents of the entry besides its type and group."""
+    """The contents of the entry, without its type and group."""
     match entry:
         case OffsetsEntry(value=None):
             return f"{subject(entry)} deleted{_note(entry)}"

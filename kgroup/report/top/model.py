@@ -42,7 +42,7 @@ class PageRequest(NamedTuple):
 
 
 class Key(StrEnum):
-    """Keys that are no character. Any other key is the character itself."""
+    """Keys that are not characters. Any other key is the character itself."""
 
     UP = "up"
     DOWN = "down"

@@ -83,7 +83,7 @@ def _no_keys(capacity: int) -> NDArray[np.int64]:
 
 
 def with_key_capacity(state: Reduction, capacity: int) -> Reduction:
-    """Room for so many keys, at least."""
+    """Room for at least this many keys."""
     if len(state.keys) >= capacity:
         return state
     keys = _no_keys(capacity)
@@ -100,7 +100,7 @@ def with_free_cells(state: Reduction) -> Reduction:
 
 
 def with_free_text(state: Reduction, text_size: int) -> Reduction:
-    """Room for one more row's text of so many bytes; text that no cell uses is given up."""
+    """Room for one more row's text of this many bytes; text that no cell uses is given up."""
     needed = text_size + _TOPIC_ID_BYTES
     cells = state.cells[: state.counts[CELLS_USED]]
     used = cells[cells[:, KEY_ID] >= 0]

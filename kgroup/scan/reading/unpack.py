@@ -84,7 +84,7 @@ class Unpacked:
         return self._sources[index] if index < len(self._sources) else self._end_of_sources
 
     def sources(self, start: int, batches: int) -> NDArray[np.int64]:
-        """The window's positions of so many batches, of which the first is at `start` here."""
+        """The window's positions of this many batches, the first of which is at `start` here."""
         index = bisect_left(self._starts, start)
         return np.array(self._sources[index : index + batches], np.int64)
 

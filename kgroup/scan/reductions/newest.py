@@ -273,7 +273,7 @@ def _newest_decodable(
 
 
 def value_bytes(block: RowBlock, row: int) -> bytes | None:
-    """The value of a row that is no commit, None for a tombstone."""
+    """The value of a row that is not a commit, None for a tombstone."""
     start, size = int(block.rows[TEXT_POSITION, row]), int(block.rows[TEXT_SIZE, row])
     return None if size < 0 else block.buffer[start : start + size].tobytes()
 

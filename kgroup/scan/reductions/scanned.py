@@ -35,7 +35,7 @@ class Scanned:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScanPlan:
-    """To what a log is reduced, whoever reads it.
+    """What a log is reduced to, whoever reads it.
 
     `slots` is how many last commits of each key are kept, None for the newest records alone. With `history`
     what was before is kept, too; it needs slots.

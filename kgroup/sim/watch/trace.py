@@ -185,7 +185,7 @@ class CoordinatorMoved:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicCreated:
-    """There is a topic of so many partitions that was not there from the start."""
+    """A topic with this many partitions that was not there from the start."""
 
     at_ms: int
     topic: str

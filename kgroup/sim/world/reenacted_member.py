@@ -48,7 +48,7 @@ class ReenactedMember(MemberHost):
         self._handle(Poll())
 
     def stall(self, duration_ms: int) -> None:
-        """The user is busy for so long after a last poll; then the process is gone."""
+        """The user is busy for this long after a last poll; then the process is gone."""
         if not self.is_running or self._doing is Doing.CLOSING:
             return
         self.ownership.polled()

@@ -17,7 +17,7 @@ class Work:
         self._at_end: Callable[[], None] | None = None
 
     def begin(self, takes_ms: float, at_end: Callable[[], None]) -> None:
-        """Take a batch in hand that would take so long; `at_end` is called when it is done."""
+        """Take a batch in hand that would take this long; `at_end` is called when it is done."""
         self._number += 1
         self._at_end = at_end
         self._done_ms = self._process.schedule.now_ms + max(1, round(takes_ms * self._factor))
@@ -28,7 +28,7 @@ class Work:
         self._at_end = None
 
     def postpone(self, by_ms: int) -> None:
-        """The process stands still for so long."""
+        """The process stands still for this long."""
         self._done_ms += by_ms
 
     def slow_down(self, factor: float) -> None:

@@ -91,7 +91,7 @@ def entries_table(entries: Iterable[LoggedEntry]) -> pa.Table:
 
 
 def entries_of(table: pa.Table) -> tuple[LoggedEntry, ...]:
-    """The logged entries of ENTRIES. Raises DamagedPartError for one that is none."""
+    """The logged entries of ENTRIES. Raises DamagedPartError for an invalid entry."""
     return tuple(
         LoggedEntry(
             partition=partition,
