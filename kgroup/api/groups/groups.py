@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from itertools import groupby
 
+from kgroup.api.groups.share_rows import logged_share_rows
 from kgroup.api.lag.options import LagOptions
 from kgroup.api.lag.report import report_on
 from kgroup.api.names import names_given, nothing_matches, without_match
@@ -63,6 +64,8 @@ def _logged(
     rows = {group_id: tuple(of_group) for group_id, of_group in groupby(report.rows(), lambda row: row.group)}
     found, as_of = report.inputs.groups, report.as_of
     there = report.inputs.group_ids()
+    of_shares, unread = logged_share_rows(logs, found)
+    rows |= of_shares
     return SeenGroups(
         groups=tuple(
             SeenGroup(group=found.get(group_id) or simple_group(group_id), rows=rows.get(group_id, ()))
@@ -72,6 +75,6 @@ def _logged(
         log_ended_ms=as_of.log_ms if as_of.log_ms != as_of.now_ms else None,
         absent=tuple(without_match(names or (), there)),
         known_ids=tuple(sorted(there)),
-        problems=report.problems,
+        problems=(*report.problems, *unread),
         remarks=report.remarks,
     )

@@ -1,8 +1,9 @@
 """Groups of a live cluster: listed, described, with their offsets and log ends."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from kgroup.api.groups.share_rows import share_rows
 from kgroup.api.lag.options import LagOptions, matcher
 from kgroup.api.names import is_pattern
 from kgroup.api.opened import OpenedLogs, looked_into
@@ -15,7 +16,7 @@ from kgroup.net.admin.cluster import Cluster
 from kgroup.net.admin.group_asks import GroupAsks, Refused
 from kgroup.net.admin.group_descriptions import describe_groups
 from kgroup.net.admin.group_listing import ListedGroup, list_groups
-from kgroup.net.admin.group_offsets import ShareOffset, committed, share_offsets
+from kgroup.net.admin.group_offsets import committed, share_offsets
 from kgroup.protocol.error_codes import ErrorCode
 from kgroup.protocol.log_listing import LogListing
 from kgroup.report.progress import Progress
@@ -152,7 +153,7 @@ def _add_offsets(
     for row in lag_rows(groups, of_groups, ends):
         rows.setdefault(row.group, []).append(row)
     for group_id, answer in of_shares.items():
-        rows[group_id] = list(_share_rows(found.groups[group_id], answer, ends))
+        rows[group_id] = list(share_rows(found.groups[group_id], answer, ends))
     found.rows = {group_id: tuple(of_group) for group_id, of_group in rows.items()}
 
 
@@ -174,34 +175,6 @@ def _listing(cluster: Cluster, topics: Collection[str]) -> LogListing:
     listing = replace(cluster.log_listing(topics), complete=True)
     missing = set(topics) - {log.topic for log in listing.logs}
     return looked_into(listing, cluster, missing)
-
-
-def _share_rows(group: Group, offsets: Iterable[ShareOffset], ends: LogEnds) -> Iterable[LagRow]:
-    """A share group's partitions; each may have several members, so rows name none."""
-    for offset in offsets:
-        log = ends.find(offset.topic, offset.partition)
-        yield LagRow(
-            group=group.group_id,
-            topic=offset.topic,
-            partition=offset.partition,
-            current_offset=offset.start_offset,
-            log_end_offset=log.log_end_offset if log else None,
-            lag=offset.lag,
-            log_start_offset=log.log_start_offset if log else None,
-            leader_epoch=offset.leader_epoch,
-            metadata=None,
-            commit_timestamp=None,
-            member_id=None,
-            group_instance_id=None,
-            host=None,
-            client_id=None,
-            group_kind=group.kind,
-            group_state=group.state,
-            topic_id=log.topic_id if log else None,
-            topic_state=ends.topic_state(offset.topic, offset.partition),
-            log_end_source=log.source if log else None,
-            notes=(),
-        )
 
 
 def _commit_times(logs: OpenedLogs, groups: Sequence[str] | None, progress: Progress) -> CommitTimes:

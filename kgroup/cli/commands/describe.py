@@ -145,6 +145,12 @@ def _notes(seen: "SeenGroups", part: "Part") -> Iterator[str]:
             yield f"group {each.group_id} ({each.group.kind}, {each.group.state}, {count}): no {what}"
     else:
         yield f"{counted(len(empty), 'group')} without {what}"
+    if part == "offsets":
+        from kgroup.history.groups.model import GroupKind
+        from kgroup.lag.findings.kinds import remarks_on_shares
+
+        shares = [each for each in seen if each.group.kind is GroupKind.SHARE and each.rows]
+        yield from remarks_on_shares([each.group_id for each in shares])
     if seen.requests is not None:
         yield f"{counted(len(seen), 'group')}, in {counted(seen.requests, 'request')}"
     if seen.log_ended_ms is not None:

@@ -8,7 +8,7 @@ from kgroup.lag.measures.log_ends import LogEnds, TopicState
 
 SHARE_WITHOUT_ROWS = (
     "a share group has no committed offsets and so no lag; its start offsets and deliveries are"
-    " in __share_group_state, and describe -b asks its coordinator"
+    " in __share_group_state, and describe shows them"
 )
 
 
@@ -29,6 +29,15 @@ def kind_notes(group: Group, ends: LogEnds) -> Iterator[str]:
     if group.share_waiting:
         waiting = [f"{each.topic}-{each.partition}" for each in group.share_waiting]
         yield f"not shared yet, their state is being set up: {listed(waiting)}"
+
+
+def remarks_on_shares(group_ids: Sequence[str]) -> Iterator[str]:
+    """One line for all share groups that have rows: what their offsets and their lag are."""
+    if group_ids:
+        yield (
+            f"share group{'s' if len(group_ids) > 1 else ''} {listed(group_ids)}: the current offset is where"
+            " it begins to read, and lag is what from there on is not done with"
+        )
 
 
 def remarks_on_streams(group_ids: Sequence[str]) -> Iterator[str]:

@@ -1,11 +1,11 @@
 """Groups' committed offsets from their coordinators (OffsetFetch), and the positions of share groups."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 from kafka.protocol.consumer.group import OffsetFetchRequest
 
+from kgroup.history.groups.share_offset import ShareOffset
 from kgroup.lag.measures.rows import Commit
 from kgroup.net.admin.cluster import UnsupportedError
 from kgroup.net.admin.group_asks import Answers, GroupAsks, Refused
@@ -16,20 +16,6 @@ _NONE: Final = -1
 _ALL_TOPICS: Final = 2  # the first version that can ask for all that a group has committed
 _MANY_GROUPS: Final = 8
 _LAST_BY_NAME: Final = 9  # later versions know topics by their ids only
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ShareOffset:
-    """Where a share group begins to read a partition; None is what the broker does not say.
-
-    `lag` is the broker's own (KIP-1226, Kafka 4.2): records from there on that are not acknowledged.
-    """
-
-    topic: str
-    partition: int
-    start_offset: int | None
-    leader_epoch: int | None
-    lag: int | None
 
 
 def committed(

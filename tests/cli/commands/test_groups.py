@@ -29,6 +29,9 @@ def test_every_group_of_a_log_has_its_row_and_lag_is_that_of_the_lag_report(kgro
     sums = kgroup("lag-report", LIVES, "--by", "group", "-o", "jsonl").out
     reported = {row["group"]: row for row in map(json.loads, sums.splitlines())}
     assert len(rows) == 40
+    shares = {row["group"]: row["lag"] for row in rows if row["type"] == "share"}
+    assert shares == {"share-queue": 0, "share-queue-left": 110}  # no commits: see docs/describe.md
+    rows = [row for row in rows if row["type"] != "share"]
     assert reported.keys() == {row["group"] for row in rows if row["partitions"]}
     for row in rows:
         if row["partitions"]:

@@ -223,10 +223,10 @@ def test_groups_without_rows_are_named_on_standard_error(kgroup):
         " protocol type 'sr': its members' assignments are not partitions",
         "kgroup: group share-queue (share, Stable, 2 members): a share group has no committed offsets and so"
         " no lag; its start offsets and deliveries are in __share_group_state, and"
-        " describe -b asks its coordinator",
+        " describe shows them",
         "kgroup: group share-queue-left (share, Empty, 0 members): a share group has no committed offsets and"
         " so no lag; its start offsets and deliveries are in __share_group_state, and"
-        " describe -b asks its coordinator",
+        " describe shows them",
         "kgroup: streams group flow-tally: lag is of source and repartition topics; state that is still to be"
         " restored from changelogs is not in it",
     ]
