@@ -19,11 +19,19 @@ from kgroup.history.timeline.model import Grade
 
 CLOCKS_MS: Final = 5_000
 """So far may the clock that stamps a topic's records be from the one that stamps the group's."""
+SESSION_MS: Final = 45_000
+"""session.timeout.ms by default, where no record has it."""
+REPLICAS_MS: Final = 30_000
+"""replica.lag.time.max.ms by default: for so long may the high watermark, at which `latest` begins, be behind
+the log's end, until the replicas that are behind no longer count."""
 
 
 @dataclass(slots=True)
 class _Stretch:
-    """A reading with what it had: `certain` is part of `possible`."""
+    """A reading with what it had: `certain` is part of `possible`, and that of `at_most`.
+
+    `at_most` is what it may have had of what was written before it learned that it had lost the partition.
+    """
 
     reading: Reading
     is_set: bool
@@ -31,6 +39,7 @@ class _Stretch:
     leap: LoggedStep | None
     certain: Ranges
     possible: Ranges
+    at_most: Ranges
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,13 +62,13 @@ def entries_of(
     """The entries of one partition, in the order in which they happened."""
     stretches = _stretches(of_partition, bounds, has_had_members=has_had_members)
     entries: list[LedgerEntry] = []
-    after_certain, after_possible = _unions_after(stretches)
-    before_certain, before_possible = NOTHING, NOTHING
+    after_certain, after_at_most = _unions_after(stretches)
+    before_certain = before_possible = before_at_most = NOTHING
     for number, stretch in enumerate(stretches):
         before = stretches[:number]
         gaps = _gap(stretch, before, before_certain, of_partition, bounds), _leap(stretch)
         for gap in filter(None, gaps):
-            others = ranges.union([before_possible, after_possible[number + 1]])
+            others = ranges.union([before_at_most, after_at_most[number + 1]])
             read = ranges.union([before_certain, after_certain[number + 1]])
             sure = ranges.without(gap.sure, others)
             maybe = ranges.without(ranges.without(gap.range, read), sure)
@@ -69,16 +78,17 @@ def entries_of(
         entries += _doubled(of_partition, before, stretch, twice, maybe_twice)
         before_certain = ranges.union([before_certain, stretch.certain])
         before_possible = ranges.union([before_possible, stretch.possible])
+        before_at_most = ranges.union([before_at_most, stretch.at_most])
     return entries
 
 
 def _unions_after(stretches: Sequence[_Stretch]) -> tuple[list[Ranges], list[Ranges]]:
-    """Of each number, what all stretches from it on had."""
-    certain, possible = [NOTHING], [NOTHING]
+    """Of each number, what all stretches from it on had, for certain and at most."""
+    certain, at_most = [NOTHING], [NOTHING]
     for stretch in reversed(stretches):
         certain.append(ranges.union([certain[-1], stretch.certain]))
-        possible.append(ranges.union([possible[-1], stretch.possible]))
-    return certain[::-1], possible[::-1]
+        at_most.append(ranges.union([at_most[-1], stretch.at_most]))
+    return certain[::-1], at_most[::-1]
 
 
 # ---- what each had ------------------------------------------------------------------------------------
@@ -88,7 +98,9 @@ def _stretches(
     of_partition: PartitionReadings, bounds: LogBounds, *, has_had_members: bool
 ) -> list[_Stretch]:
     readings = of_partition.readings
-    times = sorted({each.ended_ms for each in readings if each.ended_ms is not None})
+    ended = {each.ended_ms for each in readings if each.ended_ms is not None}
+    learnt = {_learns_ms(each) for each in readings}
+    times = sorted(ended | {at_ms for at_ms in learnt if at_ms is not None})
     ends = dict(zip(times, bounds.ends_at(of_partition.partition, times), strict=True))
     end_now = bounds.end(of_partition.partition)
     log_start = bounds.start(of_partition.partition) or 0
@@ -99,17 +111,31 @@ def _stretches(
         # One offset in a group that has members at other times is a tool's. Several are a consumer's.
         is_set = has_had_members and reading.kind is ReadingKind.OUTSIDE and reading.is_one_offset
         lost_to = None if is_set else _out_of_range_to(reading, bounds, max(steps, default=0))
-        certain = possible = NOTHING
+        certain = possible = at_most = NOTHING
         if not is_set:
             end = end_now if reading.ended_ms is None else ends[reading.ended_ms]
+            learns_ms = _learns_ms(reading)
+            late_end = end_now if learns_ms is None else ends[learns_ms]
             certain = _certain(reading, lost_to)
             possible = _possible(reading, OPEN if end is None else end, log_start, lost_to)
+            at_most = _possible(reading, OPEN if late_end is None else late_end, log_start, lost_to)
         has_leap = leap in reading.longest and lost_to is None and not is_set
         possible = ranges.union([certain, possible])
+        at_most = ranges.union([possible, at_most])
         if leap is not None and has_leap:
             certain = ranges.without(certain, ranges.of(leap.begun.offset, leap.ended.offset))
-        stretches.append(_Stretch(reading, is_set, lost_to, leap if has_leap else None, certain, possible))
+        stretches.append(
+            _Stretch(reading, is_set, lost_to, leap if has_leap else None, certain, possible, at_most)
+        )
     return stretches
+
+
+def _learns_ms(reading: Reading) -> int | None:
+    """When its reader knew that it had lost the partition, at the latest; None if it has not.
+
+    It learns of it with its next heartbeat, and if that does not come through when its session is over.
+    """
+    return None if reading.ended_ms is None else reading.ended_ms + (reading.session_ms or SESSION_MS)
 
 
 def _out_of_range_to(reading: Reading, bounds: LogBounds, longest_step: int) -> int | None:
@@ -227,7 +253,7 @@ def _set_forward(reading: Reading, log_start: int | None) -> _Gap | None:
 
 def _began_below_the_end(reading: Reading, bounds: LogBounds) -> bool:
     """Whether its first commit is below where the log ended before it began: it did not begin at the end."""
-    (end,) = bounds.ends_at(reading.partition, [reading.begun_ms - CLOCKS_MS])
+    (end,) = bounds.ends_at(reading.partition, [reading.begun_ms - CLOCKS_MS - REPLICAS_MS])
     return end is not None and reading.first is not None and reading.first.offset < end
 
 

@@ -71,8 +71,9 @@ class Reading:
     `start` is the committed offset that it found, None if there was none; `before` the commit that set it.
     `was_removed` says that there had been one. `first`, `last` and `highest` are its own commits; `reread_to`
     is how far its commits prove that it read again after it went back. `longest` are its longest steps
-    forward, that from the offset that it found among them. `ended_ms` is when the next reading began or the
-    group lost its members, None if it goes on.
+    forward, that from the offset that it found among them. `session_ms` is the owner's session timeout, None
+    if no record has it. `ended_ms` is when the next reading began or the group lost its members, None if it
+    goes on.
     """
 
     kind: ReadingKind
@@ -80,6 +81,7 @@ class Reading:
     begun_ms: int
     begun_at: int
     owner: tuple[str, str] | None = None
+    session_ms: int | None = None
     generation: int | None = None
     start: int | None = None
     before: LoggedCommit | None = None
@@ -162,6 +164,7 @@ class GroupReadings:
         self._topic_names = topic_names
         self._open: dict[int, list[tuple[Partition, LoggedCommit]]] = {}
         self._members: dict[str, str] = {}
+        self._sessions: dict[str, int] = {}
         self._assigned: dict[str, frozenset[Partition]] = {}
         self._is_classic = True
         self._generation: int | None = None
@@ -238,6 +241,11 @@ class GroupReadings:
         self._is_classic = True
         self._assigned = {member.member_id: member.owned for member in roster.members}
         self._members = {member.member_id: member.client_id for member in roster.members}
+        self._sessions |= {
+            member.member_id: member.session_timeout_ms
+            for member in roster.members
+            if member.session_timeout_ms is not None
+        }
         for member in roster.members:
             owner = member.member_id, member.client_id
             for partition in sorted(member.owned - kept.get(member.member_id, frozenset())):
@@ -304,6 +312,7 @@ class GroupReadings:
             begun_ms=self._now_ms,
             begun_at=logged.offset,
             owner=owner,
+            session_ms=None if owner is None else self._sessions.get(owner[0]),
             generation=self._generation,
             group_was_known=self.commits > 0,
             after_empty=readings.current is None,
@@ -348,6 +357,7 @@ class GroupReadings:
             begun_ms=max(commit.at_ms, self._now_ms),
             begun_at=commit.log_offset,
             owner=owner,
+            session_ms=None if owner is None else self._sessions.get(owner[0]),
             generation=self._generation,
             group_was_known=self.commits > 0,
             after_empty=readings.current is None,

@@ -155,7 +155,15 @@ def test_a_partition_that_is_new_to_a_group_may_have_been_begun_at_its_end():
     reading(log)
     log.generation(100, 2, member("a", 0, 1))
     log.commit(105, 1, 60)
-    assert first_commits(log, 0, (-10, 30), (100, 50), (200, 100)) == [(SKIPPED, 0, 60, False, True)]
+    assert first_commits(log, 0, (-40, 30), (100, 50), (200, 100)) == [(SKIPPED, 0, 60, False, True)]
+
+
+def test_the_end_at_which_a_reader_begins_may_be_behind_the_logs_own():
+    """`latest` is the high watermark, and replicas may be behind for replica.lag.time.max.ms."""
+    log = GroupLog()
+    reading(log)
+    assert first_commits(log, 0, (-35, 30), (-34, 30), (200, 100)) == []
+    assert first_commits(log, 0, (-34, 30), (200, 100)) == [(SKIPPED, 0, 20, False, False)]
 
 
 def test_an_offset_that_is_set_forward_skips_what_nobody_can_have_read():
@@ -168,6 +176,18 @@ def test_an_offset_that_is_set_forward_skips_what_nobody_can_have_read():
     assert entries(log, 0, (10, 100), (11, 130), (60, 410), (62, 420)) == [
         (SKIPPED, 130, 400, True, LedgerCause.ADMIN_RESET),
         (SKIPPED, 100, 130, False, LedgerCause.ADMIN_RESET),
+    ]
+
+
+def test_who_has_lost_the_partition_may_read_on_until_it_learns_of_it():
+    log = GroupLog()
+    reading(log)
+    log.generation(11, 2)
+    log.commit(80, 0, 400)
+    ends = (10, 100), (11, 130), (20, 200), (22, 300), (90, 410)
+    assert entries(log, 0, *ends) == [
+        (SKIPPED, 200, 400, True, LedgerCause.ADMIN_RESET),
+        (SKIPPED, 100, 200, False, LedgerCause.ADMIN_RESET),
     ]
 
 
