@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import pyspark
 import pytest
 
+import kgroup.spark
 from tests.spark.hadoop import Hadoop, hadoop_cluster
 from tests.spark.on_storage import VIEWS, report, reports
 from tests.spark.standalone import standalone_cluster
@@ -89,12 +90,32 @@ def test_the_local_rows_are_worth_a_comparison(local: dict[str, str]) -> None:
 def test_on_s3_by_the_settings_of_sparks_s3a(
     spark: "SparkSession", s3: LoggedStorage, local: dict[str, str], tmp_path: Path
 ) -> None:
-    configuration = spark._jsc.hadoopConfiguration()
-    for key, value in s3.settings.items():
-        configuration.set(key, value)
+    configure(spark, s3)
     for name in CAPTURES:
         reports(f"{s3.uri}/{name}", tmp_path)
     assert rows_in(tmp_path) == local
+
+
+def configure(spark: "SparkSession", storage: LoggedStorage) -> None:
+    configuration = spark._jsc.hadoopConfiguration()
+    for key, value in storage.settings.items():
+        configuration.set(key, value)
+
+
+@pytest.mark.parametrize(
+    "source", ["kafka-offsets", "kafka-groups", "kafka-timeline", "kafka-lag", "kafka-findings"]
+)
+def test_data_sources_load_from_s3_what_they_load_from_a_disk(
+    source: str, spark: "SparkSession", s3: LoggedStorage, captures: dict[str, Path]
+) -> None:
+    configure(spark, s3)
+    kgroup.spark.register(spark)
+    here, there = (
+        sorted(map(str, spark.read.format(source).load(path).collect()))
+        for path in (str(captures["stuck"]), f"{s3.uri}/stuck")
+    )
+    assert there == here
+    assert len(here) > 3
 
 
 @pytest.mark.usefixtures("shared_session")
