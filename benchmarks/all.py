@@ -24,6 +24,7 @@ from benchmarks import (
     causes_simulated,
     decode,
     decode_command,
+    growth,
     lag_report,
     replay,
     serve,
@@ -67,6 +68,7 @@ class Figures:
     one_core: spark.Figures
     two_cores: spark.Figures
     replay: dict[replay.Way, Speed]
+    growth: list[growth.Growth]
     status: dict[str, Measured]
     answered: list[assignors.Answered]
     beside_kafka_python: assignors.BesideKafkaPython
@@ -115,6 +117,8 @@ def measure(size: int, tell: Callable[[str], None]) -> Figures:
         replayed = replay.measure([log], 2)
         tell("Spark")
         one_core, two_cores = (spark.measure(log, cores, 5) for cores in (1, 2))
+    tell("growth")
+    grown = list(growth.measure(full=size >= _FULL, rounds=1))
     tell("statuses")
     judged_status = status.measure(int(10_000_000 * scale), 2)
     tell("assignors")
@@ -137,6 +141,7 @@ def measure(size: int, tell: Callable[[str], None]) -> Figures:
         one_core=one_core,
         two_cores=two_cores,
         replay=replayed,
+        growth=grown,
         status=judged_status,
         answered=answered,
         beside_kafka_python=beside,
@@ -214,6 +219,20 @@ def _spark_memory(figures: Figures) -> str:
 def _replay(figures: Figures) -> str:
     speed = figures.replay[replay.Way.REPLAY]
     return _speed(speed, speed.times(figures.replay[replay.Way.SCAN]))
+
+
+def _growth(axis: str) -> Callable[[Figures], str]:
+    def figure(figures: Figures) -> str:
+        worst = max(
+            (one for one in figures.growth if one.axis == axis), key=lambda growth: growth.times_linear
+        )
+        sizes, seconds = (
+            " / ".join(map(form, of))
+            for form, of in (("{:,}".format, worst.sizes), ("{:.2f}".format, worst.seconds))
+        )
+        return f"{worst.times_linear:.2f} times linear (`{worst.command}`: {sizes} in {seconds} s CPU)"
+
+    return figure
 
 
 def _status(figures: Figures) -> str:
@@ -300,6 +319,15 @@ ROWS: Final = (
     Row("Spark on two cores", "Spark on one", "spark", _spark_cores),
     Row("Spark's peak memory", "-", "spark", _spark_memory),
     Row("`replay` of one group, all partitions read", "the scan", "replay", _replay),
+    *(
+        Row(
+            f"growth with {axis.name}, the steepest command",
+            "as many times the work",
+            "growth",
+            _growth(axis.name),
+        )
+        for axis in growth.AXES
+    ),
     Row("status at every commit, in columns", "the same rules, window by window", "status", _status),
     Row("sticky, 500 members, 5,000 partitions", "kafka-python's", "assignors", _sticky),
     Row("all assignors, time for large groups", "Java's, warm, another day", "assignors", _java),

@@ -36,7 +36,7 @@ class Call(StrEnum):
     CSV = "-o csv"
     TABLE = "-o table"
     PARQUET = "-o parquet"
-    OF_NO_GROUP = "-o jsonl --group no-such-group"
+    OF_NO_COMMIT = "-o jsonl --type streams-group-topology"
     FROM_THE_END = f"-o jsonl --from-offset {2**62}"
     DUMP_LOG = "kafka-dump-log --offsets-decoder"
 

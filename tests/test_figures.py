@@ -13,6 +13,7 @@ from benchmarks import (
     causes_simulated,
     decode,
     decode_command,
+    growth,
     lag_report,
     replay,
     serve,
@@ -102,6 +103,20 @@ def figures():
         one_core=spark.Figures(spark_elapsed=2.0, **on_spark, **memory),
         two_cores=spark.Figures(spark_elapsed=1.25, **on_spark, **memory),
         replay={replay.Way.SCAN: speed(1500), replay.Way.REPLAY: speed(750)},
+        growth=[
+            growth.Growth(
+                axis=axis.name,
+                command=command,
+                sizes=(100, 1_000, 10_000),
+                costs=tuple(
+                    Cost(cpu_seconds=0.5 + cpu_seconds, elapsed_seconds=9, peak_mb=90)
+                    for cpu_seconds in (0.1, 1.0, times * 10.0)
+                ),
+                start_seconds=0.5,
+            )
+            for axis in growth.AXES
+            for command, times in (("groups", 0.9), ("replay", 1.2))
+        ],
         status={status.KNOWN: Measured(1.0, 10_000_000), status.ONE_BY_ONE: Measured(0.1, 20_000)},
         answered=[
             assignors.Answered(name=str(times), least_ms=20.0 * times, median_ms=0, java_ms=20)
@@ -139,6 +154,7 @@ def test_figures_are_ratios_with_what_they_are_made_of():
         "1.60 times as fast (1.2 s)",
         "driver 200 MB, worker 250 MB, JVM 400 MB",
         "0.50 times (750 MB/s)",
+        *["1.20 times linear (`replay`: 100 / 1,000 / 10,000 in 0.10 / 1.00 / 12.00 s CPU)"] * 5,
         "50 times (10.0 M in 1.0 s CPU)",
         "1000 times (4.0 ms)",
         "2.0 times in the middle; 1 of 3 over 10 times and 10 ms",
