@@ -35,7 +35,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--swarm-seeds",
         type=int,
-        default=300,
+        default=100,
         metavar="N",
         help="how many seeds tests/sim/test_swarm.py plays",
     )

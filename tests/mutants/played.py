@@ -79,7 +79,9 @@ def main(arguments: list[str]) -> int:
     module, source, answer, *tests = arguments
     sys.meta_path.insert(0, Planter(module, Path(source).read_bytes()))
     likely = _Likely(module, Path(answer))
-    return pytest.main(["-x", "-q", "-p", "no:cacheprovider", "-p", "no:cov", *tests], plugins=[likely])
+    # As many seeds as before a merge: some bugs are found by few of them.
+    options = ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:cov", "--swarm-seeds=300"]
+    return pytest.main([*options, *tests], plugins=[likely])
 
 
 if __name__ == "__main__":

@@ -7,7 +7,8 @@ again, alone; a node that breaks a rule answers wrong each time.
 
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -43,15 +44,12 @@ def differing(play: Callable[[list[str]], object], compare: Callable[[], list[st
     return lines
 
 
-@pytest.mark.parametrize("kept", [pytest.param(False, id="in-memory"), pytest.param(True, id="data-dir")])
-@pytest.mark.parametrize(("profile", "scenarios"), [("default", 453), ("delay", 3), ("consumer", 50)])
-def test_every_scenario_is_answered_as_kafka_4_3_1_does(
-    profile: str, scenarios: int, kept: bool, tmp_path: Path
-) -> None:
+def answers(profile: str, folder: Path, *, kept: bool) -> list[str]:
+    """What the comparison says of a profile's scenarios; with `kept` the node has its logs on the disk."""
     properties_file = CONFORMANCE / "profiles" / f"{profile}.properties"
     properties = read_properties(properties_file.read_text(), properties_file.name)
-    golden, result = CONFORMANCE / "golden" / "4.3.1.jsonl", tmp_path / "result.jsonl"
-    with kgroup.testing.cluster(properties=properties, data_dir=tmp_path / "data" if kept else None) as kafka:
+    golden, result = CONFORMANCE / "golden" / "4.3.1.jsonl", folder / "result.jsonl"
+    with kgroup.testing.cluster(properties=properties, data_dir=folder / "data" if kept else None) as kafka:
 
         def play(alone: list[str]) -> None:
             where = ("--bootstrap", kafka.bootstrap, "--scenarios", CONFORMANCE / "scenarios")
@@ -65,7 +63,31 @@ def test_every_scenario_is_answered_as_kafka_4_3_1_does(
         def compare() -> list[str]:
             return conformance("compare", golden, result, "--profile", profile).stdout.splitlines()
 
-        lines = differing(play, compare)
+        return differing(play, compare)
+
+
+@pytest.fixture(scope="module")
+def plays(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[dict[tuple[str, bool], Future[list[str]]]]:
+    """The answers of each profile that a chosen test asks for, all at once: they mostly wait for timers."""
+    calls = [item.callspec.params for item in request.session.items if hasattr(item, "callspec")]
+    wanted = [
+        (call["profile"], call["kept"]) for call in calls if call.keys() >= {"profile", "scenarios", "kept"}
+    ]
+    with ThreadPoolExecutor(len(wanted)) as pool:
+        yield {
+            (profile, kept): pool.submit(answers, profile, tmp_path_factory.mktemp(profile), kept=kept)
+            for profile, kept in wanted
+        }
+
+
+@pytest.mark.parametrize("kept", [pytest.param(False, id="in-memory"), pytest.param(True, id="data-dir")])
+@pytest.mark.parametrize(("profile", "scenarios"), [("default", 453), ("delay", 3), ("consumer", 50)])
+def test_every_scenario_is_answered_as_kafka_4_3_1_does(
+    profile: str, scenarios: int, kept: bool, plays: dict[tuple[str, bool], Future[list[str]]]
+) -> None:
+    lines = plays[profile, kept].result()
     assert [line for line in lines if line.startswith("FAIL")] == []
     assert lines[-1] == f"{scenarios} passed, 0 failed"
 

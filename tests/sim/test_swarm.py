@@ -1,7 +1,8 @@
 """Worlds full of trouble, drawn from seeds: no promise may be broken in any of them.
 
-300 seeds of the classic protocol by default, some 40 s of a quiet core, and 100 each of the consumer protocol
-and of migrations; `pytest tests/sim/test_swarm.py --swarm-seeds 10000` is the size for a night.
+100 seeds of the classic protocol by default, a third as many of the consumer protocol and of migrations,
+and three times as many before a merge; `pytest tests/sim/test_swarm.py --swarm-seeds 10000` is the size for a
+night.
 """
 
 import pytest

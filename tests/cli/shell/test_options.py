@@ -2,6 +2,7 @@
 
 import re
 from collections import defaultdict
+from functools import cache
 
 import pytest
 from typer.core import TyperOption
@@ -50,6 +51,7 @@ OWN_WORDS = {
 }
 
 
+@cache
 def long_options(command):
     """Name -> option, without --help."""
     parameters = load_command(command).params
