@@ -139,7 +139,7 @@ def _usual_widths(columns: Sequence[TableColumn], rows: Sequence[Sequence[str]])
 
 
 def _unwrapped_width(shown: Mapping[int, TableColumn], widths: Sequence[int]) -> int:
-    """Of a table of which only headings wrap."""
+    """The width of a table in which only headings wrap."""
     return _total([max(_longest_piece(column.heading), widths[i]) for i, column in shown.items()])
 
 

@@ -25,7 +25,7 @@ class CheckpointFolder:
         self._name = name
 
     def path(self, name: str) -> str:
-        """Of what is in it."""
+        """The path of a file in it."""
         return f"{self._checkpoint.rstrip('/')}/{self._name}/{name}"
 
     def check_version(self, kind: str) -> None:

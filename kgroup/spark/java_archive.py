@@ -149,7 +149,7 @@ def _has_other_classes(environment: Mapping[str, str], conf: Mapping[str, str]) 
 
 
 def _digest(java: Java, spark_home: Path) -> str:
-    """Of what has to be the same: Java and the jars, by name, size and time."""
+    """A digest of what has to be the same: Java and the jars, by name, size and time."""
     digest = hashlib.sha256()
     program = java.program.resolve()
     jars = sorted((spark_home / "jars").glob("*.jar"))

@@ -35,7 +35,7 @@ class Position:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Positions:
-    """How far each partition is read, and of which cluster and topic; ids are None where there are none.
+    """The position read in each partition, with the cluster and topic; ids are None where there are none.
 
     `whole_ms` is when all was read that there was (epoch ms), None while there is more, and for who does not
     ask.

@@ -258,7 +258,7 @@ def _explored(asked: tuple[str, Storage]) -> str:
 
 
 def _ends_of_replicas(sources: Sources, likenesses: Sequence[Likeness], ask: Asker) -> dict[Path, int]:
-    """Where the logs end of partitions that are there more than once; they get their metadata, too."""
+    """The log ends of partitions that exist more than once; they get their metadata, too."""
     folders: dict[int, dict[Path, list[SegmentFile]]] = {}
     for segment in sources.segments:
         folders.setdefault(segment.partition, {}).setdefault(segment.folder, []).append(segment)

@@ -71,7 +71,7 @@ class Storage:
 
     @classmethod
     def of(cls, settings: Mapping[str, str]) -> "Storage":
-        """Of all settings those that say something of storage."""
+        """The settings that concern storage."""
         return cls({key: value for key, value in settings.items() if key.startswith(_OF_HDFS + _OF_CLOUDS)})
 
     def taking(self, uri: str) -> "tuple[Storage, str]":

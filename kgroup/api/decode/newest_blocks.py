@@ -77,7 +77,7 @@ def _add(entries: NewestEntries, item: ReadRecord | Damage, history: Filter) -> 
 
 
 def _parted(of: SegmentBlock, items: Items) -> tuple[Items, Items]:
-    """Of the chosen items the plain ones, and the others together with all markers, in the log's order."""
+    """The chosen items in two: the plain ones, and the others with all markers, in log order."""
     block = of.block
     forms = block.cells[Cell.FORM, : block.count]
     is_open = block.heads[Head.TRANSACTIONAL].take(block.cells[Cell.BATCH].take(items)) == 1

@@ -195,7 +195,7 @@ def _findings(
 
 
 def _certain(logs: OpenedLogs, groups: Sequence[str], span: _Span) -> dict[str, list[LedgerEntry]]:
-    """Of each group the ranges of its ledger that are certain and of a known cause."""
+    """The ranges of each group's ledger that are certain and have a known cause."""
     accounts = ledger(logs, list(groups), since_ms=span.from_ms, until_ms=span.to_ms + 1, only_certain=True)
     return {
         group: [entry for entry in account.entries if entry.grade is not Grade.UNKNOWN and entry.at_least]

@@ -76,7 +76,7 @@ def commit_history(
 
 
 def end_at(batches: Sequence[DataBatch], time_ms: int) -> int | None:
-    """Where a log ended at a time, by records' own timestamps; None unless the batches prove it.
+    """A log's end at a time, by records' own timestamps; None unless the batches prove it.
 
     Proof is the first newer record with the one before it, or the last batch of all. They stand in order.
     """

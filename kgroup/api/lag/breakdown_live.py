@@ -55,7 +55,7 @@ class PartsInCluster:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """Of how many partitions too much is unread."""
+        """The number of partitions with too much unread."""
         if not self._too_long:
             return ()
         number = len(self._too_long)

@@ -125,7 +125,7 @@ class PieceNote:
 
     @classmethod
     def of(cls, report: LagReport) -> "PieceNote":
-        """Of a report whose rows have been made."""
+        """The note on a report whose rows have been made."""
         inputs, options = report.inputs, report.options
         group_ids = sorted(inputs.group_ids())
         census = counted(inputs.groups_by_id()) if options.findings and options.hygiene else ()

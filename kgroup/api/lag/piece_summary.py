@@ -102,7 +102,7 @@ class Summary:
 
     @classmethod
     def of(cls, pieces: Sequence[Any]) -> "Summary":
-        """Of what executors answered."""
+        """The summary of the executors' answers."""
         said: list[dict[str, Any]] = [piece[0] for piece in pieces]
         furthest: dict[TopicPartition, int] = {}
         for topic, partition, offset in _each(said, "furthest"):

@@ -40,7 +40,7 @@ GroupRows = tuple[Group, Sequence[LagRow]]
 
 
 class Reaches:
-    """How far anybody had got in each partition."""
+    """The furthest position of anyone in each partition."""
 
     def __init__(self, history: History) -> None:
         table = history.reach

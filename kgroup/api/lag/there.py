@@ -86,7 +86,7 @@ class ReportThere:
             yield from map(found_of, texts_in(batch))
 
     def missing(self) -> Iterator[str]:
-        """Of several groups or topics asked for, those that are not there."""
+        """The groups and topics that were asked for and do not exist."""
         return iter(self._missing)
 
     def save(self, name: str, columns: Sequence[Column], *, only_lagging: bool) -> int:
@@ -187,7 +187,7 @@ class GroupRanges:
 
     @classmethod
     def of(cls, sample: Sequence[tuple[str, int]]) -> "GroupRanges":
-        """Of about the same number of rows each, by groups that stand for a number of rows."""
+        """Pieces with about the same number of rows each, by groups that stand for a number of rows."""
         from kgroup.spark.ranges import even_ends
 
         return cls(even_ends(sample, _ROWS_OF_TASK))
@@ -220,7 +220,7 @@ class _Said:
             raise NoMatchError(nothing_matches("topic", options.topics, self._topics, otherwise, among))
 
     def lines(self, name: str) -> Iterator[str]:
-        """Of all notes, with paths as the user gave them; executors have whole ones."""
+        """The lines of all notes, with paths as the user gave them; executors have whole ones."""
         paths = [(str(each.path.absolute()), str(each.path)) for each in self._logs.sources.log_dirs]
         for line in (line for note in self._notes for line in getattr(note, name)):
             said = line
@@ -241,7 +241,7 @@ class _Said:
         yield from map(remark_on, large(together(families)))
 
     def missing(self) -> Iterator[str]:
-        """Of several groups or topics asked for, those that are not there."""
+        """The groups and topics that were asked for and do not exist."""
         groups, topics = self._options.groups or (), self._options.topics or ()
         if len(groups) > 1 and (absent := without_match(groups, self._group_ids)):
             yield nothing_matches("group", absent, self._group_ids)

@@ -128,7 +128,7 @@ class KeyRanges:
 
     @classmethod
     def of(cls, parts: Sequence[PartSummary], windows: int) -> "KeyRanges":
-        """Of about the same number of rows each, if all keys have a row in each window."""
+        """Ranges with about the same number of rows each, if all keys have a row in each window."""
         from kgroup.spark.ranges import even_ends
 
         sample = ((key, part.each * windows) for part in parts for key in part.sample)

@@ -200,7 +200,7 @@ def replay(
 
 
 def _outside(whole: "Sequence[Timeline]", shown: "Sequence[Timeline]", span: "Span") -> Iterator[str]:
-    """Of groups that did not rebalance in the time that was asked for, when they did."""
+    """For groups that did not rebalance in the requested time, when they did."""
     for timeline, part in zip(whole, shown, strict=True):
         if any(span.has(generation.roster.at_ms) for generation in part.generations):
             continue

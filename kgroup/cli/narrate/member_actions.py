@@ -36,7 +36,7 @@ class TimedAct:
 
 
 def parse_act(text: str) -> TimedAct:
-    """Of `TIME VERB ...`. Raises InputError that says what would do."""
+    """Parse `TIME VERB ...`. Raises InputError that says what is valid."""
     time, _, said = text.strip().partition(" ")
     words = said.split()
     if not words:
@@ -49,7 +49,7 @@ def parse_act(text: str) -> TimedAct:
 
 
 def parse_partitions(words: Sequence[str]) -> tuple[TopicPartition, ...]:
-    """Of `orders:0,2 bills:1`. Raises InputError."""
+    """Parse `orders:0,2 bills:1`. Raises InputError."""
     partitions = []
     for word in words:
         topic, separator, numbers = word.rpartition(":")

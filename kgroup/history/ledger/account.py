@@ -83,7 +83,7 @@ def entries_of(
 
 
 def _unions_after(stretches: Sequence[_Stretch]) -> tuple[list[Ranges], list[Ranges]]:
-    """Of each number, what all stretches from it on had, for certain and at most."""
+    """For each index, the union of all stretches from it on: certain, and at most."""
     certain, at_most = [NOTHING], [NOTHING]
     for stretch in reversed(stretches):
         certain.append(ranges.union([certain[-1], stretch.certain]))

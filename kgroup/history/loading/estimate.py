@@ -23,7 +23,7 @@ class Estimate:
 
 
 def estimate(*, size: int, records: int, live_commits: int, live_bytes: int) -> Estimate:
-    """Of a partition of that many bytes and records, of which so many commits and bytes count at the end."""
+    """The cost of a partition with this many bytes and records, of which these commits and bytes count."""
     slow = max(records / RECORDS_PER_S[0], size / BYTES_PER_S[0])
     fast = max(records / RECORDS_PER_S[1], size / BYTES_PER_S[1])
     low, high = HEAP_BYTES_PER_COMMIT

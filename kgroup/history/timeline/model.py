@@ -82,7 +82,7 @@ class Cause:
 
 
 class ConnectWorker(NamedTuple):
-    """How far a Connect worker had read the config topic when it joined, and whether it was given no work
+    """A Connect worker's position in the config topic when it joined, and whether it was given no work
     because the leader had read less than another worker (CONFIG_MISMATCH)."""
 
     config_offset: int

@@ -10,7 +10,7 @@ from kgroup.lag.status.window import LogEnd
 
 
 def seen_ends(commits: Iterable[LogEnd], log_end_offset: int | None) -> tuple[LogEnd, ...]:
-    """Of commits of one partition those that count as proof, by time; timestamps must be known.
+    """The commits of one partition that count as proof, by time; timestamps must be known.
 
     What goes beyond the log's end was read by nobody, and is left out. The order of offsets is not that of
     time: groups read at different places.

@@ -89,7 +89,7 @@ def behind(gaps: Sequence[Gap], end_offset: int) -> Iterator[Gap]:
 
 
 def _frames(sent: bytes) -> Iterator[tuple[int, int, int]]:
-    """Of each whole batch its begin and end, and its last offset, as far as its header can be believed."""
+    """The begin, end and last offset of each whole batch, as far as its header can be believed."""
     start = 0
     while start + _FRAME.size <= len(sent):
         offset, length, magic = _FRAME.unpack_from(sent, start)

@@ -312,7 +312,7 @@ def _first_boundary(sent: bytes) -> int | None:
 
 
 def _batch_ends(sent: bytes) -> Iterator[tuple[int, int]]:
-    """Of each whole batch the position of its end, and the offset behind it."""
+    """The end position of each whole batch, and the offset after it."""
     size = 0
     while size + _FRAME.size <= len(sent):
         offset, length, magic = _FRAME.unpack_from(sent, size)

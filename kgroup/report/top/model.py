@@ -207,7 +207,7 @@ class TopModel:
                 return self if step is None else self._chosen_at(step(self.cursor))
 
     def _step(self, key: str) -> Callable[[int], int] | None:
-        """How far a key moves the cursor, or the page; the ends stop it."""
+        """The distance a key moves the cursor or the page; the ends stop it."""
         steps: dict[str, Callable[[int], int]] = {
             Key.UP: lambda at: at - 1,
             "k": lambda at: at - 1,

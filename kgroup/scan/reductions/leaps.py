@@ -143,7 +143,7 @@ def _partitions(leaps: pa.Table) -> tuple[int, int]:
 
 
 def _longest(step: NDArray[np.int64], starts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Where the longest steps forward of each key are, in order; of equal ones the first."""
+    """The positions of each key's longest steps forward, in order; the first of equal ones."""
     number = len(step)
     # One number of a step and its place, so that the greatest has both. What has no room is far from real.
     ranked = np.clip(step, 0, np.iinfo(np.int64).max // number - 1)

@@ -14,7 +14,7 @@ _COOPERATIVE_STICKY: Final = CLIENT_ASSIGNORS["cooperative-sticky"].name
 
 
 class Leading:
-    """Of one process: the metadata that it has, and what the members of its generation claim.
+    """One process's view: the metadata that it has, and what the members of its generation claim.
 
     Kafka's cooperative-sticky (`AbstractStickyAssignor` of 4.3.1, asked the same question) hands partitions
     out twice when a member owns a partition that the leader's metadata do not have yet. This tells that case
@@ -43,7 +43,7 @@ class Leading:
                 pass
 
     def hands_out_twice(self, body: SyncGroup) -> frozenset[TopicPartition]:
-        """Of the leader's assignment, what stands in it twice for that reason."""
+        """The partitions that the leader's assignment has twice for that reason."""
         if body.protocol_name != _COOPERATIVE_STICKY:
             return frozenset()
         if not any(number >= self._counts.get(topic, 0) for topic, number in self._claims):

@@ -162,7 +162,7 @@ class ConsumerSessions(CoordinatorChecker):
                 )
 
     def look(self, now_ms: int, is_awake: bool) -> None:
-        """Whoever is there has been heard of within a session, and its deadline is watched."""
+        """Every member has been heard of within a session, and its deadline is watched."""
         for group in self.scene.consumer_groups():
             for member in group.members.values():
                 key = (group.group_id, member.member_id)

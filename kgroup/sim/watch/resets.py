@@ -18,7 +18,7 @@ from kgroup.sim.watch.result import REPLICATED
 
 
 class Resets:
-    """Of one process whose positions are reset to the end of the log.
+    """One process whose positions are reset to the end of the log.
 
     It may go there for want of a committed offset, or because the log has no more what it would read next;
     what lies before is passed over then, and with any other reason it is a skip.

@@ -202,7 +202,7 @@ class Sessions(CoordinatorChecker):
         )
 
     def look(self, now_ms: int, is_awake: bool) -> None:
-        """Whoever is there has a session that is not over, and who is out has its answer."""
+        """Every member has a running session, and every removed one has its answer."""
         for request_id, why in self._out_before_answer.items():
             if request_id in self.scene.tickets:
                 self.scene.report(ALIVE_STAY, why)

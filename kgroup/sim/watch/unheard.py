@@ -13,7 +13,7 @@ from kgroup.protocol.requests.consumer_group import (
 
 
 class Unheard:
-    """Of one process: the assignment in the answer to the second copy of its joining heartbeat.
+    """One process's assignment in the answer to the second copy of its joining heartbeat.
 
     Kafka's coordinator (`GroupMetadataManager.consumerGroupHeartbeat` of 4.3.1) sends an assignment to who
     joins, to who says everything of itself, and when what the member may own has changed. To a heartbeat that

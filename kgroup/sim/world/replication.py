@@ -31,7 +31,7 @@ class Host(Protocol):
 
 
 class Replication:
-    """Of all topics of the world. Where no follower lags, all copies are one.
+    """The replication of all topics of the world. Where no follower lags, all copies are one.
 
     `cut`: how many records of a partition have gone, as the node that led then had not got them.
     """

@@ -86,7 +86,7 @@ class FleetReader(TableReader):
             return name, ()
 
     def _reader(self, name: str) -> TableReader:
-        """Of one cluster, with what this reader was told since it was made."""
+        """The reader of one cluster, with what this one was told since it was made."""
         reader = self._readers[name]
         reader.storage = self.storage
         reader.conditions[:] = [each for each in self.conditions if each.column != CLUSTER.name]

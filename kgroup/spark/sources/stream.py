@@ -68,7 +68,7 @@ class StreamOptions:
 
 
 def refuse_stream_options(given: GivenOptions) -> None:
-    """Of files nothing streams. Raises InputError."""
+    """Refuse stream options for files, which do not stream. Raises InputError."""
     for name in STREAM_OPTIONS:
         if name in given:
             raise InputError(f"{given.source}: option {name} is for readStream")
