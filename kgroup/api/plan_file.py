@@ -165,7 +165,7 @@ def _member(member_id: str, value: object, generation: int) -> PlanMember:
         for number in _list(numbers, f"{where}.owned.{topic}")
     ]
     if len(set(owned)) < len(owned):
-        _fail(f"{where}.owned", "a partition stands there twice")
+        _fail(f"{where}.owned", "a partition appears twice")
     own = fields.get("generation", generation if owned else NO_GENERATION)
     return PlanMember(
         member_id=member_id,
@@ -214,7 +214,7 @@ def _texts(value: object, where: str) -> tuple[str, ...]:
     if len(named) < len(texts):
         _fail(where, "an empty name")
     if len(set(named)) < len(named):
-        _fail(where, "a name stands there twice")
+        _fail(where, "a name appears twice")
     return named
 
 

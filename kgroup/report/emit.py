@@ -317,7 +317,7 @@ def short_duration(duration_ms: int) -> str:
     if duration_ms < 0:
         return "-" + short_duration(-duration_ms)
     if duration_ms < 1000:
-        return f"{duration_ms}ms"
+        return f"{duration_ms}ms" if duration_ms else "0s"
     if duration_ms < 60_000:
         return f"{duration_ms / 1000:.3f}".rstrip("0").rstrip(".") + "s"
     seconds = duration_ms // 1000

@@ -33,19 +33,19 @@ def recorder_metrics(state: RecorderState) -> Iterator[str]:
         ("batches", "Batches that were written.", state.batches),
         ("bytes", "Bytes of batches that were written.", state.bytes),
         ("samples", "Samples of log ends that were written.", state.samples),
-        ("holes", "Holes that could not be helped.", state.holes),
-        ("missing_offsets", "Offsets in those holes.", state.missing_offsets),
+        ("holes", "Gaps that could not be avoided.", state.holes),
+        ("missing_offsets", "Offsets in those gaps.", state.missing_offsets),
         (
             "folded_bytes",
-            "Bytes that went as only the newest record of each key was kept.",
+            "Bytes removed by keeping only the newest record of each key.",
             state.folded_bytes,
         ),
-        ("dropped_bytes", "Bytes of old samples and of recordings put aside that went.", state.dropped_bytes),
+        ("dropped_bytes", "Bytes of old samples and set-aside recordings removed.", state.dropped_bytes),
     ):
         yield from gauge(f"kgroup_recorder_{name}_total", help_text, [({}, number)], "counter")
     yield from gauge("kgroup_recorder_size_bytes", "Bytes of the recording.", [({}, state.size_bytes)])
     for name, help_text, at_ms in (
-        ("fetch", "When batches were last asked for with success.", state.fetched_ms),
+        ("fetch", "When batches were last fetched successfully.", state.fetched_ms),
         ("sample", "When the last sample was taken.", state.sampled_ms),
     ):
         if at_ms:

@@ -104,7 +104,7 @@ def test_without_data_logs_nobody_knows_what_was_written(tmp_path: Path) -> None
     with kgroup.open_logs(tmp_path) as logs:
         feeds = kgroup.feeds(logs)
     assert {feed.kind for feed in feeds.feeds} == {FeedKind.READS}
-    assert "no log of a data topic lies beside the offsets topic" in feeds.remarks[-1]
+    assert "no data topic's log lies next to the offsets topic" in feeds.remarks[-1]
 
 
 def test_groups_that_are_not_there_and_streams_are_refused(tmp_path: Path) -> None:

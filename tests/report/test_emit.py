@@ -197,7 +197,7 @@ def test_times(time_ms, shown):
 @pytest.mark.parametrize(
     ("duration_ms", "shown"),
     [
-        (0, "0ms"),
+        (0, "0s"),
         (350, "350ms"),
         (12_500, "12.5s"),
         (59_999, "59.999s"),

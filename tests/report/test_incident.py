@@ -50,7 +50,7 @@ def test_every_claim_is_numbered_and_its_records_are_listed():
 
 def test_nothing_happened_is_said():
     assert "Nothing: no rebalance, no event and no finding." in markdown(incident())
-    assert "Nothing of what is told here." in markdown(incident())
+    assert "Nothing in this report." in markdown(incident())
     assert "- one segment was not read" in markdown(incident(remarks=("one segment was not read",)))
 
 

@@ -110,7 +110,7 @@ class LagInputs:
 def remarks_on_all(ends: LogEnds, topics: Collection[str], pending: int, commits: int) -> Iterator[str]:
     """Remarks on all groups' rows together, given their topics and numbers."""
     if pending:
-        yield f"{pending} newer commits stand in transactions that are still open"
+        yield f"{pending} newer commits are in transactions that are still open"
     if hidden := sorted(set(topics) & ends.hidden()):
         yield f"no right to describe {listed(hidden)}: whether it is there, and its lag, are unknown"
     if not ends.sources() and commits:

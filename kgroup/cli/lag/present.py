@@ -202,11 +202,11 @@ def remarks_on_time(report: Reported) -> Iterator[str]:
     as_of = report.as_of
     if as_of.ended_ago_ms is not None:
         yield (
-            f"judged as of {iso_time(as_of.now_ms)}, when anything was written to the log last,"
-            f" {lasting(as_of.ended_ago_ms)} ago; --now TIME for another time"
+            f"judged as of {iso_time(as_of.now_ms)}, the last write to the log,"
+            f" {lasting(as_of.ended_ago_ms)} ago; use --now TIME for another time"
         )
     if as_of.log_goes_on and report.options.judges:
-        yield "the log goes on after --now: statuses and findings go by all of it"
+        yield "the log continues after --now: statuses and findings use all of it"
 
 
 def show_findings(found: "Iterable[Found]", now_ms: int, request: LagRequest) -> list[str]:
@@ -241,7 +241,7 @@ def say_besides(
     remarks: Iterable[str],
     problems: Iterable[str],
 ) -> None:
-    """Say what is no row on standard error, by the names that the user knows."""
+    """Say everything but rows on standard error, by the names that the user knows."""
     for line in [*([] if request.quiet else [*report.remarks, *remarks]), *problems]:
         say(logs.message(line))
     for line in report.missing():

@@ -93,7 +93,7 @@ def document(incident: Incident) -> Iterator[Block]:
         yield Heading(f"What is wrong at {_clock(incident.to_ms)}", 2)
         yield Bullets(tuple(_finding(claim, mark) for claim in findings))
     if deadlines := incident.of(ClaimKind.DEADLINE):
-        yield Heading("What comes, as things go", 2)
+        yield Heading("What to expect at the current pace", 2)
         yield Bullets(tuple(_deadline(claim, mark) for claim in deadlines))
     if remedies := incident.of(ClaimKind.REMEDY):
         yield Heading("What would have helped", 2)
@@ -103,7 +103,7 @@ def document(incident: Incident) -> Iterator[Block]:
         )
         yield _remedies(remedies, mark)
     yield Heading("What is not known, and why", 2)
-    yield Bullets(tuple(_unknown(incident, mark)) or ("Nothing of what is told here.",))
+    yield Bullets(tuple(_unknown(incident, mark)) or ("Nothing in this report.",))
     if incident.claims:
         yield Heading("Records", 2)
         yield Bullets(tuple(_records(claim, number) for number, claim in enumerate(incident.claims, 1)))

@@ -56,11 +56,11 @@ def lag_metrics(rows: Sequence[Row], summary: LookSummary) -> Iterator[str]:
 def failed_metrics(summary: LookSummary) -> Iterator[str]:
     """Only how the look went: all there is to say when it failed."""
     up = summary.at_ms is not None
-    yield from gauge("kgroup_up", "1 if the last look succeeded, 0 if it failed.", [({}, int(up))])
-    yield from gauge("kgroup_look_duration_seconds", "How long the look took.", [({}, summary.seconds)])
+    yield from gauge("kgroup_up", "1 if the last report succeeded, 0 if it failed.", [({}, int(up))])
+    yield from gauge("kgroup_look_duration_seconds", "How long the report took.", [({}, summary.seconds)])
     if summary.at_ms is not None:
         yield from gauge(
-            "kgroup_look_timestamp_seconds", "When the look was taken.", [({}, summary.at_ms / 1000)]
+            "kgroup_look_timestamp_seconds", "When the report was made.", [({}, summary.at_ms / 1000)]
         )
         yield from gauge("kgroup_look_problems", "Places that could not be read.", [({}, summary.problems)])
 

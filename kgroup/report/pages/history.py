@@ -111,8 +111,8 @@ def partitions_text(partitions: Collection[Partition]) -> str:
 
 def _how_it_ended(wait: LaneWait) -> str:
     if wait.open:
-        return "goes on at the log's end"
-    return "given up" if wait.released else "another target made it needless"
+        return "continues at the log's end"
+    return "given up" if wait.released else "superseded by another target"
 
 
 def _generations(timeline: Timeline, picture: Picture, clients: Mapping[str, str]) -> list[dict[str, object]]:

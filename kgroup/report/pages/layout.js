@@ -14,7 +14,7 @@ function clock(ms) {
 }
 
 function span(ms) {
-  if (ms < 1000) return ms + "ms";
+  if (ms < 1000) return ms ? ms + "ms" : "0s";
   if (ms < 60e3) return +(ms / 1000).toFixed(ms < 10e3 ? 2 : 1) + "s";
   const s = Math.floor(ms / 1000), m = Math.floor(s / 60), h = Math.floor(m / 60);
   if (h >= 24) return Math.floor(h / 24) + "d " + (h % 24) + "h";

@@ -262,4 +262,4 @@ def _legend(top: int, has_lag: bool) -> Iterator[str]:
         yield label(round(x) + 14, top + 12, meaning)
         x += 28 + _LETTER * len(meaning)
     if has_lag:
-        yield label(round(x), top + 12, "lag: dotted at least, grey may be")
+        yield label(round(x), top + 12, "lag: dotted at least, grey possibly")

@@ -214,7 +214,8 @@ def _event(line: GroupLine, now_ms: int) -> str:
 
 def _ago(time_ms: int, now_ms: int) -> str:
     """In whole seconds; a clock that is ahead makes it no less than none."""
-    return f"{short_duration(max(now_ms - time_ms, 0) // 1000 * 1000)} ago".replace("0ms ago", "now")
+    ago_ms = max(now_ms - time_ms, 0) // 1000 * 1000
+    return f"{short_duration(ago_ms)} ago" if ago_ms else "now"
 
 
 def _details(model: TopModel) -> list[ScreenLine]:

@@ -83,7 +83,7 @@ def test_each_form_is_read_back_and_holds(incident, tmp_path, form):
 
 def test_the_page_says_it_in_a_sentence(incident):
     text = rendered(incident, "md")
-    assert "## What comes, as things go\n" in text
+    assert "## What to expect at the current pace\n" in text
     assert "enrich: the lag exceeds 300 records on 2 partitions, where 176 are unread: from 2026-11-2" in text
     assert "retention of 1h 0m deletes unread records on 2 partitions" in text
 

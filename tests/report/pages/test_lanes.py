@@ -156,5 +156,5 @@ def test_a_wait_that_does_not_end_is_drawn_to_the_end_and_says_so():
     (wait,) = picture_of(timeline, until_ms=60_000).waits
     assert (wait.lane, wait.holder, wait.from_ms, wait.to_ms, wait.open) == (1, 0, 10_000, 60_000, True)
     data = history_data(timeline, until_ms=60_000)
-    assert data["waits"] == [[1, 0, 10_000, 60_000, "goes on at the log's end", 1]]
+    assert data["waits"] == [[1, 0, 10_000, 60_000, "continues at the log's end", 1]]
     assert isinstance(data["sets"], list) and data["sets"][1] == (1, "t:1")
