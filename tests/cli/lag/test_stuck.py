@@ -42,7 +42,7 @@ def test_the_table(kgroup):
         " partitions were committed for 1m 5s more",
         "left-behind          dead-with-lag      orders               2m 7s  no members for 2m 7s; 663"
         " unread on 4 partitions",
-        "search-indexer       lag-growing        orders              1m 44s  reads 0.6/s (nothing for 30s),"
+        "search-indexer       lag-growing        orders              1m 44s  reads 0.6/s (nothing for 30.7s),"
         " 11.7/s are written; 1,010 unread on 4 partitions",
     ]
 
