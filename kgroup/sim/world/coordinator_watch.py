@@ -25,6 +25,7 @@ from kgroup.sim.scenario.scenario import node_name
 from kgroup.sim.watch.agreement import LogAgrees
 from kgroup.sim.watch.answers import AnswersFit, NobodyForgotten
 from kgroup.sim.watch.checkers import Checkers
+from kgroup.sim.watch.consumer_answers import ConsumerAnswers
 from kgroup.sim.watch.coordinators import SLACK_MS, CoordinatorChecker, Scene, Ticket
 from kgroup.sim.watch.downgrades import Downgrades
 from kgroup.sim.watch.log_model import LogModel
@@ -72,6 +73,7 @@ class _Watched:
             Retention(scene),
             NobodyForgotten(scene),
             ConsumerSessions(scene),
+            ConsumerAnswers(scene, cluster.topic_names.get),
         )
 
 

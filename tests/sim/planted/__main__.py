@@ -18,12 +18,12 @@ def play(bug: Bug, first: int, seeds: int) -> dict[str, object]:
     plant(bug)
     import gc
 
-    from kgroup.sim.swarm import run_seed
+    from kgroup.sim.swarm import Swarm, run_seed
 
     gc.set_threshold(50_000, 10, 10)
     for seed in range(first, first + seeds):
         try:
-            run = run_seed(seed)
+            run = run_seed(seed, Swarm(bug.swarm))
         except Exception as error:
             return {"seed": seed, "checker": "exception", "what": repr(error)[:200]}
         if run.violations:

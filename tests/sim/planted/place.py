@@ -16,13 +16,17 @@ ROOT = HERE.parents[2]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bug:
-    """`find` stands exactly once in `file`, a path from the root; `wrong` says what breaks."""
+    """`find` stands exactly once in `file`, a path from the root; `wrong` says what breaks.
+
+    `swarm` are the seeds that it is played by.
+    """
 
     name: str
     file: str
     find: str
     replace: str
     wrong: str
+    swarm: str = "classic"
 
     @property
     def module(self) -> str:
