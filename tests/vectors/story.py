@@ -182,6 +182,9 @@ def _makers(story: Story, said: Said) -> Iterator[dict[str, Any]]:
             yield from (e for e in story.of(group, "revoked") if e["partitions"] != "[]")
         case K.OFFSET_RESET:
             yield from story.of(group, "admin", "alter")
+            # The event is noted when the tool has returned, the condition when it was started.
+            by_admin = (t for t in story.truth if t["condition"] == "rewind-by-admin" and t["group"] == group)
+            yield from ({"t": t["from_ms"]} for t in by_admin)
             yield from story.of(group, "raw-commit")
             yield from (e for e in story.of(group, "start-member") if e.get("assign"))
         case K.REWIND:
