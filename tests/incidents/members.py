@@ -250,3 +250,4 @@ class Member:
         self.sent |= positions
         if positions:
             self.group.commit(positions)
+            self.heard_ms = self.world.now_ms  # a commit is a sign of life
