@@ -109,6 +109,7 @@ class Decoded(Tabular):
 
         files = self._files
         assert files is not None
+        self._expect_it_all()
         text: ItemText
         match output:
             case OutputFormat.CSV:
@@ -129,10 +130,17 @@ class Decoded(Tabular):
 
         files = self._files
         assert files is not None
+        self._expect_it_all()
         with self._choosing() as (choice, preselection):
             blocks = read_blocks(files.sources, files.stdin(), preselection)
             chosen = chosen_blocks(blocks, preselection, choice)
             yield from row_groups(block_tables(chosen, files, ItemColumns(self._names)))
+
+    def _expect_it_all(self) -> None:
+        """Kernels are machine code from the first record on, not from where 1.5 MB were written as Python."""
+        from kgroup.scan.kernels.compile import TIER
+
+        TIER.found_bytes += self._total_bytes
 
     @contextmanager
     def _choosing(self) -> Iterator[tuple[Choice, Preselection]]:

@@ -18,6 +18,7 @@ from kgroup.report.emit import OutputFormat, OutputOptions, arrow_schema, emit, 
 from kgroup.report.emit_text import emit_table_text, emit_text
 from kgroup.report.records.columns import ARROW_COLUMNS, COLUMNS, TABLE_COLUMNS
 from kgroup.report.records.item_columns import write_records
+from kgroup.scan.kernels.compile import TIER
 from tests.fuzz.mutations import MUTATIONS
 from tests.log.drawn_log import drawn_log
 from tests.log.offsets_log import NAME, batch, commit, group_metadata, tombstone
@@ -204,3 +205,15 @@ def test_metadata_is_escaped_as_it_was(metadata: str, output: OutputFormat, tmp_
     ]
     (tmp_path / NAME).write_bytes(batch(0, records, producer_id=5) + batch(9, [tombstone("g", "t", 0)]))
     assert_same(tmp_path / NAME, output, tmp_path)
+
+
+@pytest.mark.parametrize("begin", [lambda decoded: decoded.text_pieces(OutputFormat.JSONL), Decoded.tables])
+def test_whether_kernels_are_compiled_goes_by_the_whole_log(begin, monkeypatch):
+    monkeypatch.setattr(TIER, "as_python_bytes", 1 << 40)
+    monkeypatch.setattr(TIER, "found_bytes", 0)
+    monkeypatch.setattr(TIER, "read_bytes", 0)
+    folder = FIXTURES / "4.3.1" / "lives"
+    with open_logs(str(folder)) as logs:
+        next(begin(decode(logs)))
+    segments = folder.glob("__consumer_offsets-*/*.log")
+    assert TIER.found_bytes == sum(path.stat().st_size for path in segments)
