@@ -22,8 +22,6 @@ settings.register_profile("exhaustive", max_examples=5000, deadline=None)
 settings.register_profile(
     "mutants", settings.get_profile("quick"), phases=(Phase.explicit, Phase.generate), print_blob=False
 )
-# For scripts/coverage.sh: what all examples together reach, some of them reach.
-settings.register_profile("reach", settings.get_profile("quick"), max_examples=20)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 
 
