@@ -43,17 +43,19 @@ def _changed(before: TopicSample | None, now: TopicSample) -> TopicSample | None
         now,
         starts=_differing(before.starts, now.starts),
         ends=_differing(before.ends, now.ends),
-        # A stable offset that is the end again is said once, as it is not said of those that always are.
-        stable=_differing(_with_ends(before, now), _with_ends(now, now)),
+        stable=_differing(before.stable, now.stable) | _ends_again(before, now),
     )
     is_same = not (changed.starts or changed.ends or changed.stable or now.unknown or before.unknown)
     return None if is_same and before.partitions == now.partitions else changed
 
 
-def _with_ends(topic: TopicSample, now: TopicSample) -> dict[int, int]:
-    return {
-        partition: topic.stable.get(partition, -1) for partition in topic.stable.keys() | now.stable.keys()
-    }
+def _ends_again(before: TopicSample, now: TopicSample) -> dict[int, int]:
+    """-1 for each partition whose last stable offset is its end again, as no transaction is open any more.
+
+    Said once: nothing is said of partitions without an open transaction. One that gave no answer keeps its
+    last offset.
+    """
+    return dict.fromkeys((before.stable.keys() - now.stable.keys()) & now.ends.keys(), -1)
 
 
 def _differing(before: Mapping[int, int], now: Mapping[int, int]) -> dict[int, int]:

@@ -71,6 +71,35 @@ def test_what_did_not_change_is_not_written() -> None:
     assert (change.brokers, change.leaders, change.gone) == (None, None, ())
 
 
+def with_stable(at_ms: int, stable: dict[int, int], *answering: int) -> Sample:
+    topic = TopicSample(
+        topic_id=None,
+        partitions=2,
+        ends=dict.fromkeys(answering, 9),
+        stable=stable,
+        unknown=frozenset({0, 1}) - set(answering),
+    )
+    return Sample(at_ms=at_ms, every_ms=1000, is_full=True, topics={"a": topic}, brokers={}, leaders={})
+
+
+def test_a_transaction_that_ended_is_open_no_longer() -> None:
+    sampled = [
+        with_stable(0, {0: 4, 1: 5}, 0, 1),
+        with_stable(1000, {1: 5}, 0, 1),
+        with_stable(2000, {1: 5}, 0, 1),
+    ]
+    written = [changes(before, now) for before, now in zip([None, *sampled], sampled, strict=False)]
+    assert written[1].topics["a"].stable == {0: -1}
+    assert written[2].topics == {}
+    assert [state.topics["a"].stable for state in states(written)] == [{0: 4, 1: 5}, {1: 5}, {1: 5}]
+
+
+def test_of_a_partition_that_gives_no_answer_the_last_stable_offset_stays() -> None:
+    sampled = [with_stable(0, {0: 4}, 0, 1), with_stable(1000, {}, 1)]
+    written = [changes(None, sampled[0]), changes(*sampled)]
+    assert [state.topics["a"].stable for state in states(written)] == [{0: 4}, {0: 4}]
+
+
 def test_a_topic_that_is_gone_is_said_to_be() -> None:
     assert changes(sample(0, a={0: 1}, b={0: 1}), sample(1000, a={0: 1})).gone == ("b",)
 
