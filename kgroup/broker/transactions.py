@@ -245,7 +245,10 @@ class Transactions:
         failure: SourceError | None = None
         for transaction in list(self._transactions.values()):
             id_ = transaction.transactional_id
-            if max(_due_ms(transaction), self._retry_ms.get(id_, 0)) > now_ms:
+            retry_ms = self._retry_ms.get(id_, 0)
+            if retry_ms > now_ms + _RETRY_MS:  # the clock was set back; Kafka's retries do not follow it
+                self._retry_ms[id_] = now_ms + _RETRY_MS
+            if max(_due_ms(transaction), retry_ms) > now_ms:
                 continue
             self._retry_ms.pop(id_, None)
             if _is_decided(transaction):
@@ -344,10 +347,8 @@ def _is_decided(transaction: Transaction) -> bool:
 
 
 def _due_ms(transaction: Transaction) -> int:
-    """When there is something to do about it without anybody asking."""
-    if transaction.status is T.ONGOING:
-        return transaction.start_ms + transaction.timeout_ms
-    return transaction.last_update_ms
+    """When there is something to do about it without anybody asking; 0: at once, whatever the clock says."""
+    return transaction.start_ms + transaction.timeout_ms if transaction.status is T.ONGOING else 0
 
 
 def _is_retry(transaction: Transaction, producer: tuple[int, int]) -> bool:

@@ -148,6 +148,19 @@ def test_a_marker_that_could_not_be_written_is_when_the_disk_is_well(world: Brok
     assert end(world, producer) is E.NONE
 
 
+def test_a_clock_that_is_set_back_puts_off_no_marker(world: BrokerWorld, disk: Disk) -> None:
+    """Seed 443 of the migrations: half a minute passed until a clock was where it had been."""
+    producer = begin(world, ("orders", 0))
+    disk.accepts = lambda topic: topic != "orders"
+    assert end(world, producer) is E.NONE
+    world.now_ms -= 30_000
+    world.cluster.tick(world.now_ms)
+    assert status(world) is TransactionStatus.PREPARE_COMMIT
+    disk.accepts = lambda topic: True
+    world.advance(2_000)
+    assert status(world) is TransactionStatus.COMPLETE_COMMIT
+
+
 def test_offsets_of_a_transaction_are_not_done_before_their_marker_is_written(
     world: BrokerWorld, disk: Disk
 ) -> None:
