@@ -13,6 +13,7 @@
   What Kafka's own coordinator leaves without a reader (`unheard`, `downgrades`) is kept apart here, too.
 - members-go-on: a member may fail where the scenario asks for what cannot be, and where Kafka's own assignor
   throws (a leader whose metadata is older than what members claim: `kgroup.assignors` keeps that, too).
+  Members that Kafka's own coordinator fails on (`first_rounds`) are kept apart.
 - no-skip: records are handed out, and commits acknowledged, no further than the group has processed.
 """
 
@@ -24,6 +25,7 @@ from kgroup.group.member.step import ASSIGNOR, MemberError
 from kgroup.protocol.error_codes import ErrorCode
 from kgroup.protocol.requests.coordinator import OffsetCommit, OffsetCommitResponse
 from kgroup.protocol.topic_partition import TopicPartition
+from kgroup.sim.watch.first_rounds import FirstRounds
 from kgroup.sim.watch.result import (
     COMMITS_SURVIVE,
     GENERATIONS_GROW,
@@ -66,6 +68,7 @@ class Checkers:
         self.violations: list[Violation] = []
         self.known: list[Violation] = []
         """As Kafka's own do it under the same conditions."""
+        self.first_rounds = FirstRounds()
         self._seen: set[tuple[str, str]] = set()
         self._measures = measures
         self._now_ms = now_ms
@@ -251,6 +254,10 @@ class Checkers:
 
     def member_failed(self, member: str, error: MemberError) -> None:
         """A member cannot go on."""
+        if self.first_rounds.explain(member, error):
+            what = f"{member}: {error}"
+            self.known.append(Violation(checker=MEMBERS_GO_ON, at_ms=self._now_ms(), what=what))
+            return
         if self._lost_ms and error.error_code is ErrorCode.GROUP_ID_NOT_FOUND:
             return  # Kafka's consumer does not go on either: its group was lost, or deleted when empty
         if error.api == "ConsumerGroupHeartbeat" and error.error_code in FATAL_TO_CONSUMERS:

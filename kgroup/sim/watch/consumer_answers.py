@@ -27,6 +27,7 @@ from kgroup.protocol.requests.coordinator import (
 from kgroup.protocol.subscription import assigned_partitions
 from kgroup.protocol.topic_partition import TopicPartition
 from kgroup.sim.watch.coordinators import CoordinatorChecker, Scene, Ticket
+from kgroup.sim.watch.first_rounds import fails
 from kgroup.sim.watch.result import ANSWERS_FIT, DEADLINES, UNREVOKED
 
 E = ErrorCode
@@ -54,6 +55,8 @@ class ConsumerAnswers(CoordinatorChecker):
         if not isinstance(body, ConsumerGroupHeartbeat | OffsetCommit | Heartbeat):
             return
         group = self.scene.consumer_group(body.group_id)
+        if group is None and fails(body, self.scene.group(body.group_id), self.scene.settings):
+            self._expected[ticket.request_id] = E.UNKNOWN_SERVER_ERROR
         member = None if group is None else group.members.get(body.member_id)
         if group is None or member is None:
             return

@@ -71,6 +71,7 @@ CHECKERS: Final = {
 
 KNOWN: Final = {
     ONE_OWNER: "Kafka's own assignor gives it to both",
+    MEMBERS_GO_ON: "Kafka's coordinator fails to upgrade a classic group that has not chosen a protocol yet",
     RECONCILES: "its owner joined by a heartbeat that came twice, the second answer gave it, and Kafka's "
     "coordinator gives it once",
     SETTLES: "a downgrade began a rebalance that went with its coordinator, and Kafka's next one begins none",

@@ -284,6 +284,7 @@ class _Round:
 
     `due_ms`: when it is over at the latest, with those who came since. `is_formed`: the half of SyncGroups.
     `may_end`: whoever was missing is gone. `leapt_ms`: how far the clock went on while nobody could act.
+    `sent_back`: who waited for the first generation and was told to join again: the group was to be upgraded.
     """
 
     began_ms: int
@@ -294,6 +295,7 @@ class _Round:
     may_end: bool = False
     due_ms: int = 0
     leapt_ms: int = 0
+    sent_back: set[str] = field(default_factory=set)
 
 
 class RoundsEnd(CoordinatorChecker):
@@ -318,6 +320,16 @@ class RoundsEnd(CoordinatorChecker):
             self._timeouts_ms[group.group_id] = _rebalance_timeouts_ms(group)
         if ticket.state is S.PREPARING_REBALANCE:
             self._pending[getattr(ticket.body, "group_id", "")] = ticket.pending
+        if isinstance(ticket.body, JoinGroup) and ticket.body.group_id in self._rounds:
+            self._rounds[ticket.body.group_id].sent_back.discard(ticket.body.member_id)  # it waits again
+
+    def answered(self, ticket: Ticket, reply: ReplyBody, now_ms: int) -> None:
+        """Who is sent back has until the end of the initial delay, like all who wait in a first round."""
+        if not isinstance(ticket.body, JoinGroup) or not isinstance(reply, JoinGroupResponse):
+            return
+        began = self._rounds.get(ticket.body.group_id)
+        if began is not None and began.of_first and reply.error_code is E.REBALANCE_IN_PROGRESS:
+            began.sent_back.add(reply.member_id)
 
     def _changes_over(self, group_id: str) -> None:
         """A group of the consumer protocol has no rounds; classic again, it goes on with its epoch."""
@@ -401,6 +413,8 @@ class RoundsEnd(CoordinatorChecker):
         if began is None:
             return
         timeout_ms = began.timeouts_ms.get(event.member_id, 0)
+        if event.member_id in began.sent_back:
+            timeout_ms = 0 if began.may_end else self.scene.settings.initial_rebalance_delay_ms
         if now_ms - began.began_ms < timeout_ms:
             why = f"{event.member_id} is out after {now_ms - began.began_ms} of {timeout_ms} ms"
             self.scene.report(ALIVE_STAY, f"{event.group_id}: {why}")

@@ -28,6 +28,7 @@ from kgroup.sim.watch.checkers import Checkers
 from kgroup.sim.watch.consumer_answers import ConsumerAnswers
 from kgroup.sim.watch.coordinators import SLACK_MS, CoordinatorChecker, Scene, Ticket
 from kgroup.sim.watch.downgrades import Downgrades
+from kgroup.sim.watch.first_rounds import fails
 from kgroup.sim.watch.log_model import LogModel
 from kgroup.sim.watch.offsets import OffsetRegisters, Write
 from kgroup.sim.watch.reconciliation import ConsumerSessions
@@ -243,6 +244,7 @@ class CoordinatorWatch:
         if isinstance(body, JoinGroup | SyncGroup) and body.member_id:
             self._supersede(scene, body)
         scene.tickets[request.id] = ticket
+        fails_to_upgrade = fails(body, group, scene.settings)
         number = 0
         if isinstance(body, OffsetCommit):
             watched.writes[request.id] = self.registers.asked(body)
@@ -250,7 +252,7 @@ class CoordinatorWatch:
                 number = self._checkers.commit_asked(body)
         for checker in watched.checkers:
             checker.asked(ticket)
-        return partial(self._answered, watched, ticket, number, reply_to)
+        return partial(self._answered, watched, ticket, number, fails_to_upgrade, reply_to)
 
     def _supersede(self, scene: Scene, body: JoinGroup | SyncGroup) -> None:
         """A member that asks again has given its earlier request up."""
@@ -262,7 +264,13 @@ class CoordinatorWatch:
                 del scene.tickets[request_id]
 
     def _answered(
-        self, watched: _Watched, ticket: Ticket, number: int, reply_to: ReplyTo, reply: ReplyBody
+        self,
+        watched: _Watched,
+        ticket: Ticket,
+        number: int,
+        fails_to_upgrade: bool,
+        reply_to: ReplyTo,
+        reply: ReplyBody,
     ) -> None:
         scene = watched.scene
         node = self._nodes(scene.hosted.node_id)
@@ -277,6 +285,7 @@ class CoordinatorWatch:
                 self._checkers.commit_answered(number, body, reply)
         for checker in watched.checkers:
             checker.answered(ticket, reply, now_ms)
+        self._checkers.first_rounds.answered(ticket.client_id, reply, was_due=fails_to_upgrade)
         reply_to(reply)
 
     def heard(self, hosted: HostedCoordinator, event: GroupEvent) -> None:

@@ -390,7 +390,9 @@ class MemberHost(Process):
             self._trace.moved(machine)
         if step.error is not None:
             self._checkers.member_failed(self.name, step.error)
-            if isinstance(machine, ConsumerMember) and step.error.error_code in FATAL_TO_CONSUMERS:
+            is_fatal = step.error.error_code in FATAL_TO_CONSUMERS
+            is_early = self._checkers.first_rounds.explain(self.name, step.error)
+            if isinstance(machine, ConsumerMember) and (is_fatal or is_early):
                 # Kafka's consumer does not go on from these; whoever runs it starts it again.
                 self.schedule.at(self.schedule.now_ms + _SUPERVISOR_MS, self.start)
             self._end(str(step.error))

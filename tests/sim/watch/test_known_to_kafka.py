@@ -1,4 +1,4 @@
-"""Two ways in which Kafka's own coordinator leaves a partition without a reader, told from every bug."""
+"""Ways in which Kafka's own coordinator leaves partitions without a reader, or fails, told from every bug."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -9,8 +9,10 @@ import pytest
 
 from kgroup.group.coordinator.classic.group import ClassicGroup, Member
 from kgroup.group.coordinator.classic.states import GroupState
+from kgroup.group.coordinator.consumer.group import ConsumerGroup
 from kgroup.group.coordinator.consumer.member import ConsumerMember
 from kgroup.group.coordinator.consumer.migration import LAST_ONE_GONE, Migration
+from kgroup.group.coordinator.consumer.refused import Refused
 from kgroup.group.coordinator.events import (
     GenerationFormed,
     GroupDeleted,
@@ -20,7 +22,9 @@ from kgroup.group.coordinator.events import (
     MemberRemoved,
     RebalanceStarted,
 )
+from kgroup.group.coordinator.settings import GroupSettings
 from kgroup.group.member.consumer.membership import ConsumerMembership
+from kgroup.group.member.step import MemberError
 from kgroup.protocol.error_codes import ErrorCode
 from kgroup.protocol.requests.consumer_group import (
     AssignedTopic,
@@ -28,16 +32,20 @@ from kgroup.protocol.requests.consumer_group import (
     ConsumerGroupHeartbeat,
     ConsumerGroupHeartbeatResponse,
 )
+from kgroup.protocol.requests.coordinator import Heartbeat, HeartbeatResponse
 from kgroup.protocol.subscription import Assignment, NamedTopicPartitions, encode_assignment
 from kgroup.sim.swarm import Swarm, run_seed
 from kgroup.sim.watch.downgrades import Downgrades
-from kgroup.sim.watch.result import KNOWN, RECONCILES, SETTLES, Violation
+from kgroup.sim.watch.first_rounds import FirstRounds, fails
+from kgroup.sim.watch.result import ANSWERS_FIT, KNOWN, MEMBERS_GO_ON, RECONCILES, SETTLES, Violation
 from kgroup.sim.watch.unheard import Unheard
 
 TWICE = (621892, Swarm.CONSUMER)
 """A first heartbeat is delivered twice, and only the second answer gives the member orders-8."""
 DOWN = (640841, Swarm.MIGRATION)
 """The coordinator moves 1.5 s after the last member of the consumer protocol was put out."""
+EARLY = (920200, Swarm.CONSUMER)
+"""A classic stranger waits in the first round of the group when its two members join."""
 
 
 def found(violations: tuple[Violation, ...]) -> list[tuple[str, str]]:
@@ -56,6 +64,43 @@ def test_what_kafka_does_too_is_known(seed: tuple[int, Swarm], checker: str, wha
     assert (found(run.violations), found(run.known)) == ([], [(checker, what)])
     assert run.settled_ms is None
     assert checker in KNOWN
+
+
+def test_who_comes_in_the_first_round_of_a_classic_group_is_started_again() -> None:
+    run = run_seed(*EARLY)
+    what = "ConsumerGroupHeartbeat: UNKNOWN_SERVER_ERROR"
+    assert found(run.violations) == []
+    assert found(run.known) == [(MEMBERS_GO_ON, f"c1: {what}"), (MEMBERS_GO_ON, f"c2: {what}")]
+    assert run.settled_ms is not None
+    assert MEMBERS_GO_ON in KNOWN
+
+
+def test_a_group_that_is_upgraded_before_it_has_a_protocol_is_no_group_of_kafkas(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """On the same seed: it would begin at epoch 0, with which its members cannot go on."""
+    rule = Migration._consumer_group_of
+
+    def consumer_group_of(self: Migration, classic: ClassicGroup) -> ConsumerGroup:
+        classic.protocol_name = classic.protocol_name or classic.choose_protocol()
+        return rule(self, classic)
+
+    monkeypatch.setattr(Migration, "_consumer_group_of", consumer_group_of)
+    run = run_seed(*EARLY)
+    assert {ANSWERS_FIT, MEMBERS_GO_ON} <= {checker for checker, _ in found(run.violations)}
+    assert run.known == ()
+
+
+def test_a_coordinator_that_fails_on_a_group_with_a_protocol_has_no_excuse(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def upgraded(self: Migration, group_id: str, plan: Any) -> ConsumerGroup:
+        raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR, "")
+
+    monkeypatch.setattr(Migration, "upgraded", upgraded)
+    run = run_seed(2, Swarm.MIGRATION)
+    assert MEMBERS_GO_ON in {checker for checker, _ in found(run.violations)}
+    assert run.known == ()
 
 
 def test_a_member_that_drops_what_it_is_given_has_no_excuse(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -264,3 +309,90 @@ def test_a_partition_that_a_member_was_given_has_to_be_read() -> None:
 
 def test_who_runs_and_is_not_in_the_group_has_to_join() -> None:
     assert not explains(downgraded((FIRST, GONE)), there=("old", "n"))
+
+
+# ---- the first round ------------------------------------------------------------------------------
+
+COMES = ConsumerGroupHeartbeat(group_id="g", member_id="new", member_epoch=0)
+FAILED = ConsumerGroupHeartbeatResponse(error_code=ErrorCode.UNKNOWN_SERVER_ERROR)
+ENDS = MemberError("ConsumerGroupHeartbeat", ErrorCode.UNKNOWN_SERVER_ERROR)
+
+
+def in_its_first_round(**other: Any) -> ClassicGroup:
+    """A classic group of one member that waits for its generation to be formed."""
+    group = classic()
+    group.generation_id, group.state, group.protocol_name = 0, GroupState.PREPARING_REBALANCE, None
+    for name, value in other.items():
+        setattr(group, name, value)
+    return group
+
+
+SETTINGS = GroupSettings()
+
+
+def test_a_first_round_fails_who_comes() -> None:
+    assert fails(COMES, in_its_first_round(), SETTINGS)
+
+
+@pytest.mark.parametrize(
+    ("asked", "group", "settings"),
+    [
+        pytest.param(replace(COMES, member_epoch=1), in_its_first_round(), SETTINGS, id="no-join"),
+        pytest.param(
+            Heartbeat(group_id="g", generation_id=0, member_id="old", group_instance_id=None),
+            in_its_first_round(),
+            SETTINGS,
+            id="another-request",
+        ),
+        pytest.param(COMES, None, SETTINGS, id="no-group"),
+        pytest.param(COMES, ClassicGroup("g", 0), SETTINGS, id="nobody-in-it"),
+        pytest.param(COMES, in_its_first_round(protocol_name="range"), SETTINGS, id="a-protocol"),
+        pytest.param(COMES, in_its_first_round(protocol_type="connect"), SETTINGS, id="no-consumers"),
+        pytest.param(COMES, in_its_first_round(), GroupSettings(consumer_max_size=0), id="too-large"),
+        pytest.param(
+            COMES, in_its_first_round(), GroupSettings(consumer_migration_policy="downgrade"), id="no-upgrade"
+        ),
+    ],
+)
+def test_another_request_or_group_is_none_that_kafka_fails_on(
+    asked: Any, group: ClassicGroup | None, settings: GroupSettings
+) -> None:
+    assert not fails(asked, group, settings)
+
+
+def answered(*answers: tuple[str, Any, bool]) -> FirstRounds:
+    rounds = FirstRounds()
+    for client_id, reply, was_due in answers:
+        rounds.answered(client_id, reply, was_due=was_due)
+    return rounds
+
+
+def test_who_was_failed_by_the_coordinator_ends() -> None:
+    assert answered(("c1", FAILED, True), ("c1", HeartbeatResponse(), False)).explain("c1", ENDS)
+
+
+@pytest.mark.parametrize(
+    "answers",
+    [
+        pytest.param([], id="none"),
+        pytest.param([("c1", FAILED, False)], id="not-due"),
+        pytest.param([("c1", GIVEN, True)], id="let-in"),
+        pytest.param([("c2", FAILED, True)], id="another-client"),
+        pytest.param([("c1", FAILED, True), ("c1", GIVEN, False)], id="let-in-since"),
+        pytest.param([("c1", FAILED, True), ("c1", FAILED, False)], id="failed-since"),
+    ],
+)
+def test_another_answer_is_no_excuse_to_end(answers: list[tuple[str, Any, bool]]) -> None:
+    assert not answered(*answers).explain("c1", ENDS)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        MemberError("JoinGroup", ErrorCode.UNKNOWN_SERVER_ERROR),
+        MemberError("ConsumerGroupHeartbeat", ErrorCode.INVALID_REQUEST),
+    ],
+    ids=str,
+)
+def test_another_error_has_no_such_excuse(error: MemberError) -> None:
+    assert not answered(("c1", FAILED, True)).explain("c1", error)

@@ -226,3 +226,61 @@ def test_a_round_has_the_time_of_who_is_out_in_the_batch_that_began_it(
     rounds.heard(MemberRemoved(group_id="g", member_id="patient", why="session expired"), 10_000)
     rounds.look(10_000 + 40_000 + late_ms, True)
     assert stage.broken == broken
+
+
+_BACK = JoinGroupResponse(error_code=E.REBALANCE_IN_PROGRESS, member_id="m")
+_NOT_BACK = MemberRemoved(group_id="g", member_id="m", why="did not rejoin")
+
+
+def first_round(*, of_first: bool = True, may_end: bool = False) -> tuple[Stage, RoundsEnd]:
+    """A round that `m` waits in since 10,000; its rebalance timeout is 20 s, and the initial delay 3 s."""
+    stage = Stage()
+    rounds = RoundsEnd(stage.scene)
+    if not of_first:
+        rounds.loaded(0)
+    rounds.heard(RebalanceStarted(group_id="g", generation_id=0, why="m joined"), 10_000)
+    if may_end:
+        rounds.heard(replace(_EXPIRED, member_id="n"), 10_000)
+    return stage, rounds
+
+
+@pytest.mark.parametrize(
+    ("of_first", "may_end", "waited_ms", "broken"),
+    [
+        pytest.param(True, False, 3_000, [], id="the initial delay is over"),
+        pytest.param(True, False, 2_999, [ALIVE_STAY], id="it is not"),
+        pytest.param(True, True, 1, [], id="the round ends early"),
+        pytest.param(False, False, 3_000, [ALIVE_STAY], id="a later round"),
+        pytest.param(False, False, 20_000, [], id="a later round is over"),
+    ],
+)
+def test_who_is_sent_back_in_the_first_round_has_to_be_there_at_its_end(
+    of_first: bool, may_end: bool, waited_ms: int, broken: list[str]
+) -> None:
+    stage, rounds = first_round(of_first=of_first, may_end=may_end)
+    rounds.answered(stage.ask(_JOIN), _BACK, 10_000)
+    rounds.heard(_NOT_BACK, 10_000 + waited_ms)
+    assert stage.broken == broken
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [None, replace(_BACK, error_code=E.NOT_COORDINATOR), replace(_BACK, member_id="n")],
+    ids=["waits", "another answer", "another member"],
+)
+def test_who_was_not_sent_back_has_its_rebalance_timeout(reply: JoinGroupResponse | None) -> None:
+    stage, rounds = first_round()
+    ticket = stage.ask(_JOIN)
+    if reply is not None:
+        rounds.answered(ticket, reply, 10_000)
+    rounds.heard(_NOT_BACK, 13_000)
+    assert stage.broken == [ALIVE_STAY]
+
+
+def test_who_was_sent_back_and_waits_again_is_not_to_be_put_out() -> None:
+    stage, rounds = first_round()
+    ticket = stage.ask(_JOIN)
+    rounds.answered(ticket, _BACK, 10_000)
+    rounds.asked(ticket)
+    rounds.heard(_NOT_BACK, 13_000)
+    assert stage.broken == [ALIVE_STAY]

@@ -247,6 +247,12 @@ class ClassicGroups:
             self._rules.unload(group, error)
             self._rules.forget_deadlines(group)
 
+    def send_back(self, group_id: str, error: ErrorCode) -> None:
+        """Whoever waits in a round hears `error`; the round goes on, and waits for those who join again."""
+        group = self._groups.get(group_id)
+        if group is not None:
+            self._rules.unload(group, error)
+
     def adopt(self, group_id: str, group: ClassicGroup, rebalance: str | None) -> None:
         """Take a group over whose record is in the log: with all that its members sent, and new sessions.
 

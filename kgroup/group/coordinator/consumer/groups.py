@@ -149,7 +149,8 @@ class ConsumerGroups:
             else:
                 group, answer = self._heartbeat(request, body, plan)
         except Refused as refused:
-            error = ConsumerGroupHeartbeatResponse(error_code=refused.error, error_message=refused.words)
+            words = refused.words or None
+            error = ConsumerGroupHeartbeatResponse(error_code=refused.error, error_message=words)
             self._turn.reply(request.id, error)
             return
         self._carry_out(group, plan)

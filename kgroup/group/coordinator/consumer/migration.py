@@ -54,8 +54,9 @@ class Migration:
     def upgraded(self, group_id: str, plan: Plan) -> ConsumerGroup:
         """The consumer group of a classic group with members: all are Stable with what they had.
 
-        Members that wait in a rebalance hear REBALANCE_IN_PROGRESS. Raises Refused (GROUP_ID_NOT_FOUND) for
-        a group that cannot be upgraded.
+        Members that wait in a rebalance hear REBALANCE_IN_PROGRESS, as with Kafka even if the newcomer is
+        refused for what its group or itself turns out to be. Raises Refused: GROUP_ID_NOT_FOUND for a group
+        that cannot be upgraded, UNKNOWN_SERVER_ERROR for one that has not chosen a protocol yet.
         """
         classic = self._classic.watched(group_id)
         assert classic is not None
@@ -65,6 +66,7 @@ class Migration:
             raise _no_upgrade(group_id, "the group does not use the consumer embedded protocol")
         if len(classic.members) > self._settings.consumer_max_size:
             raise _no_upgrade(group_id, "it is larger than a consumer group may be")
+        self._classic.send_back(group_id, E.REBALANCE_IN_PROGRESS)
         group = self._consumer_group_of(classic)
         plan.before.append(lambda: self._classic.abandon(group_id, E.REBALANCE_IN_PROGRESS))
         plan.entries += self._classic.tombstones(group_id)
@@ -74,10 +76,12 @@ class Migration:
     def _consumer_group_of(self, classic: ClassicGroup) -> ConsumerGroup:
         group = ConsumerGroup(classic.group_id)
         group.epoch = group.assignment_epoch = classic.generation_id
-        protocol = classic.protocol_name or classic.choose_protocol()
+        if classic.protocol_name is None:
+            # Its first round is on: `ConsumerGroup.fromClassicGroup` of 4.3.1 fails, and has no words for it.
+            raise Refused(E.UNKNOWN_SERVER_ERROR, "")
         for member in classic.members.values():
             try:
-                upgraded, target = self._upgraded_member(member, protocol, classic.generation_id)
+                upgraded, target = self._upgraded_member(member, classic.protocol_name, classic.generation_id)
             except DecodeError as error:
                 why = f"the embedded consumer protocol is malformed: {error}"
                 raise _no_upgrade(classic.group_id, why) from error

@@ -77,6 +77,89 @@ def test_who_waits_in_a_rebalance_when_the_group_changes_over_is_asked_to_join_a
     assert parked.classic.watched(GROUP) is None
 
 
+def waiting_world() -> tuple[ConsumerWorld, str]:
+    """A classic group in its first round: its one member waits, and no protocol is chosen."""
+    world = ConsumerWorld(initial_rebalance_delay_ms=3_000)
+    first = world.classic_join()
+    assert world.classic_join(first.member_id) is None
+    return world, first.member_id
+
+
+@pytest.mark.parametrize(
+    "wish", [{}, {"subscribed_topic_regex": "ord.*"}, {"subscribed_topic_regex": "("}], ids=str
+)
+def test_a_group_that_has_not_chosen_a_protocol_is_not_upgraded(wish: dict[str, str]) -> None:
+    """Kafka fails on it, and has sent those who wait back by then."""
+    world, old = waiting_world()
+    before = len(world.log)
+    refused = world.join("new", "orders", **wish)
+    assert (refused.error_code, refused.error_message) == (E.UNKNOWN_SERVER_ERROR, None)
+    [answer] = world.answers.values()
+    assert (answer.error_code, answer.member_id) == (E.REBALANCE_IN_PROGRESS, old)
+    group = world.coordinator.describe(GROUP)
+    assert (group.group_state, [member.member_id for member in group.members]) == (
+        "PreparingRebalance",
+        [old],
+    )
+    assert len(world.log) == before
+
+
+def test_the_first_round_goes_on_and_the_group_is_upgraded_after_it() -> None:
+    world, old = waiting_world()
+    world.join("new", "orders")
+    assert world.classic_join(old) is None
+    world.answers.clear()
+    world.advance(6_000)
+    [answer] = world.answers.values()
+    assert (answer.error_code, answer.generation_id, answer.leader) == (E.NONE, 1, old)
+    assert (world.join("new", "orders").error_code, world.state()) == (E.NONE, "Reconciling")
+
+
+def test_who_does_not_join_again_is_out_at_the_end_of_the_first_round() -> None:
+    world, _ = waiting_world()
+    world.join("new", "orders")
+    world.advance(6_000)
+    assert world.coordinator.describe(GROUP).group_state == "Empty"
+    assert world.join("new", "orders").member_epoch == 2
+
+
+def test_the_first_round_after_an_empty_group_is_none_to_upgrade_in_either() -> None:
+    world = ConsumerWorld(initial_rebalance_delay_ms=3_000)
+    first = world.classic_join()
+    world.classic_join(first.member_id)
+    world.advance(3_000)
+    world.leave(first.member_id)
+    assert world.coordinator.describe(GROUP).group_state == "Empty"
+    again = world.classic_join()
+    assert world.classic_join(again.member_id) is None
+    assert world.join("new", "orders").error_code is E.UNKNOWN_SERVER_ERROR
+
+
+@pytest.mark.parametrize(
+    ("wish", "error"),
+    [
+        ({"subscribed_topic_regex": "("}, E.INVALID_REGULAR_EXPRESSION),
+        ({}, E.NONE),
+    ],
+    ids=["refused", "let in"],
+)
+def test_who_waits_is_sent_back_whatever_becomes_of_the_newcomer(wish: dict[str, str], error: E) -> None:
+    world, _ = classic_world()
+    second = world.classic_join()
+    assert world.classic_join(second.member_id) is None
+    assert world.join("new", "orders", **wish).error_code is error
+    [answer] = world.answers.values()
+    assert answer.error_code is E.REBALANCE_IN_PROGRESS
+
+
+def test_a_disabled_upgrade_sends_nobody_back() -> None:
+    world, _ = classic_world(consumer_migration_policy="disabled")
+    second = world.classic_join()
+    assert world.classic_join(second.member_id) is None
+    assert world.join("new", "orders").error_code is E.GROUP_ID_NOT_FOUND
+    assert world.answers == {}
+
+
 @pytest.mark.parametrize("policy", ["disabled", "downgrade"])
 def test_a_policy_may_forbid_the_upgrade(policy: str) -> None:
     world, _ = classic_world(consumer_migration_policy=policy)

@@ -1,0 +1,54 @@
+"""Members that Kafka's own coordinator fails on, because their group has not chosen a protocol yet."""
+
+from kgroup.group.coordinator.classic.group import ClassicGroup
+from kgroup.group.coordinator.consumer.member import JOINING
+from kgroup.group.coordinator.settings import UPGRADES, GroupSettings
+from kgroup.group.member.step import MemberError
+from kgroup.protocol.error_codes import ErrorCode
+from kgroup.protocol.requests.consumer_group import ConsumerGroupHeartbeat, ConsumerGroupHeartbeatResponse
+from kgroup.protocol.requests.coordinator import ReplyBody, RequestBody
+
+
+def fails(body: RequestBody, group: ClassicGroup | None, settings: GroupSettings) -> bool:
+    """Whether Kafka's coordinator fails on this request, with its classic group as it is now.
+
+    A first member of the consumer protocol upgrades the group, and `ConsumerGroup.fromClassicGroup` of 4.3.1
+    reads what the members subscribe to under the protocol of their generation. While they are in the first
+    round, or the first one after the group was Empty, there is none: the answer is UNKNOWN_SERVER_ERROR.
+    """
+    return (
+        isinstance(body, ConsumerGroupHeartbeat)
+        and body.member_epoch == JOINING
+        and group is not None
+        and 0 < len(group.members) <= settings.consumer_max_size
+        and group.uses_consumer_protocol
+        and group.protocol_name is None
+        and settings.consumer_migration_policy in UPGRADES
+    )
+
+
+class FirstRounds:
+    """The clients that a coordinator answered so last, and had to.
+
+    Kafka's consumer ends with that error, although the group can be upgraded once its round is over: whoever
+    runs it starts it again. A member that ends with that error for any other reason broke a promise.
+    """
+
+    def __init__(self) -> None:
+        self._failed: set[str] = set()
+
+    def answered(self, client_id: str, reply: ReplyBody, *, was_due: bool) -> None:
+        """A coordinator answers a client; `was_due`: `fails` held when it was asked."""
+        if isinstance(reply, ConsumerGroupHeartbeatResponse):
+            if was_due and reply.error_code is ErrorCode.UNKNOWN_SERVER_ERROR:
+                self._failed.add(client_id)
+            else:
+                self._failed.discard(client_id)
+
+    def explain(self, client_id: str, error: MemberError) -> bool:
+        """Whether this is why a member cannot go on."""
+        return (
+            error.api == ConsumerGroupHeartbeat.__name__
+            and error.error_code is ErrorCode.UNKNOWN_SERVER_ERROR
+            and client_id in self._failed
+        )
