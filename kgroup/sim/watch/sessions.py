@@ -145,12 +145,15 @@ class Sessions(CoordinatorChecker):
             case MemberRemoved():
                 self._removed(event, now_ms)
             case GenerationFormed():
-                # Static members that have not joined have a new session, too, as in Kafka.
+                # Static members that have not joined have a new session, too, as in Kafka. It is shorter than
+                # a newcomer's time, for one that was sent back and did not come again.
                 group = self.scene.group(event.group_id)
                 for member in group.members.values() if group is not None else ():
                     session = self._sessions.get((event.group_id, member.member_id))
                     if session is not None:
-                        session.latest_ms = max(session.latest_ms, now_ms + member.session_timeout_ms)
+                        end_ms = now_ms + member.session_timeout_ms
+                        session.soonest_ms = min(session.soonest_ms, end_ms)
+                        session.latest_ms = max(session.latest_ms, end_ms)
             case _:
                 pass
 

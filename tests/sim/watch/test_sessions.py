@@ -9,7 +9,7 @@ import pytest
 from kgroup.group.coordinator.classic.group import ClassicGroup, Member
 from kgroup.group.coordinator.classic.rounds import ClassicRounds
 from kgroup.group.coordinator.classic.states import GroupState
-from kgroup.group.coordinator.events import MemberRemoved, RebalanceStarted
+from kgroup.group.coordinator.events import GenerationFormed, MemberAdded, MemberRemoved, RebalanceStarted
 from kgroup.group.coordinator.settings import GroupSettings
 from kgroup.protocol.error_codes import ErrorCode
 from kgroup.protocol.requests.coordinator import (
@@ -284,3 +284,25 @@ def test_who_was_sent_back_and_waits_again_is_not_to_be_put_out() -> None:
     rounds.asked(ticket)
     rounds.heard(_NOT_BACK, 13_000)
     assert stage.broken == [ALIVE_STAY]
+
+
+@pytest.mark.parametrize(
+    ("formed_ms", "out_ms", "broken"),
+    [
+        pytest.param(20_000, 30_000, [], id="its session is over"),
+        pytest.param(20_000, 29_999, [ALIVE_STAY], id="it is not"),
+        pytest.param(None, 309_999, [ALIVE_STAY], id="no generation was formed"),
+        pytest.param(None, 310_000, [], id="a newcomer's time is over"),
+    ],
+)
+def test_a_newcomer_that_is_in_a_generation_has_a_session_from_then_on(
+    formed_ms: int | None, out_ms: int, broken: list[str]
+) -> None:
+    """Also a static one that does not wait for it."""
+    stage = Stage()
+    stage.checker.heard(MemberAdded(group_id="g", member_id="m", group_instance_id="i"), 10_000)
+    if formed_ms is not None:
+        formed = GenerationFormed(group_id="g", generation_id=1, protocol="range", leader="n", members=2)
+        stage.checker.heard(formed, formed_ms)
+    stage.checker.heard(_EXPIRED, out_ms)
+    assert stage.broken == broken
