@@ -108,6 +108,8 @@ class Sessions(CoordinatorChecker):
         key = (body.group_id, reply.member_id)
         if reply.error_code is E.MEMBER_ID_REQUIRED:
             self._given_out[key] = ticket.asked_ms + body.session_timeout_ms
+        elif reply.error_code is E.REBALANCE_IN_PROGRESS:  # a new session, if the one before ended meanwhile
+            self._sign(body.group_id, reply.member_id, now_ms, is_sure=False)
         elif reply.error_code is E.NONE:
             self._given_out.pop(key, None)
             if ticket.request_id in self._seats:

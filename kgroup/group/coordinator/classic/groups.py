@@ -252,6 +252,7 @@ class ClassicGroups:
         group = self._groups.get(group_id)
         if group is not None:
             self._rules.unload(group, error)
+            self._rules.renew_sessions(group)
 
     def adopt(self, group_id: str, group: ClassicGroup, rebalance: str | None) -> None:
         """Take a group over whose record is in the log: with all that its members sent, and new sessions.

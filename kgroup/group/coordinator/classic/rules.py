@@ -297,6 +297,16 @@ class ClassicRules:
                 self._turn.reply(member.sync_request, SyncGroupResponse(error_code=error))
                 member.sync_request = None
 
+    def renew_sessions(self, group: ClassicGroup) -> None:
+        """Nobody waits any more: whose session ended while it did has a new one.
+
+        Without one a static member that does not come again would stay until a generation is formed.
+        """
+        for member in group.members.values():
+            key = TimerKey(SESSION, group.group_id, member.member_id)
+            if self._timers.deadline_ms(key) is None:
+                self.keep_alive(group, member.member_id)
+
     def forget_deadlines(self, group: ClassicGroup) -> None:
         """The group is no longer this kind's: nothing of it is due any more."""
         for kind in (JOIN, SYNC):

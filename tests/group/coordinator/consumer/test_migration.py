@@ -1,5 +1,7 @@
 """Classic members in consumer groups, and groups that change over with their members in them (KIP-848)."""
 
+from typing import Any
+
 import pytest
 
 from kgroup.protocol.error_codes import ErrorCode as E
@@ -150,6 +152,22 @@ def test_who_waits_is_sent_back_whatever_becomes_of_the_newcomer(wish: dict[str,
     assert world.join("new", "orders", **wish).error_code is error
     [answer] = world.answers.values()
     assert answer.error_code is E.REBALANCE_IN_PROGRESS
+
+
+def test_who_is_sent_back_after_its_session_has_a_new_one() -> None:
+    """A static member keeps its seat at the end of a round: only the end of its session takes it out."""
+    world = ConsumerWorld()
+    static: dict[str, Any] = {"group_instance_id": "i", "rebalance_timeout_ms": 60_000}
+    member_id = world.classic_join(**static).member_id
+    world.sync(member_id, 1, **{member_id: share(0)})
+    world.classic_join(session_timeout_ms=60_000)  # an id is given out, which the next round waits for
+    assert world.classic_join(member_id, **static) is None
+    world.advance(12_000)  # its session has ended; it waits
+    world.join("new", "orders", subscribed_topic_regex="(")
+    world.advance(9_999)
+    assert [member.member_id for member in world.coordinator.describe(GROUP).members] == [member_id]
+    world.advance(1)
+    assert world.coordinator.describe(GROUP).members == []
 
 
 def test_a_disabled_upgrade_sends_nobody_back() -> None:
