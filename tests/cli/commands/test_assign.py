@@ -282,7 +282,7 @@ def test_a_call_that_makes_no_sense_is_refused_with_its_reason(kgroup, arguments
         ),
         (
             "topics: {a: 2}\nmembers: {c: {topics: [a], owned: {a: [1, 1]}}}",
-            "members.c.owned: a partition stands",
+            "members.c.owned: a partition appears twice",
         ),
         (
             "topics: {a: 2}\nmembers: {c: {topics: [a], colour: red}}",

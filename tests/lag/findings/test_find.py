@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
+from kgroup.durations import lasting
 from kgroup.history.groups.model import GroupKind
 from kgroup.history.timeline.model import Grade, Pattern
 from kgroup.lag.findings.find import find
 from kgroup.lag.findings.model import FindingKind, OpenCommit, Severity
-from kgroup.lag.findings.text import lasting
 from kgroup.lag.measures.log_ends import TopicState
 from tests.lag.facts import facts, partition, steadily
 from tests.lag.windows import ago

@@ -206,7 +206,7 @@ def test_everything_can_be_said():
             "faults = ['1s subscribe c1']" + SMALL,
             "to what\\? subscribe MEMBER to TOPIC,... \\[for DURATION\\]",
         ),
-        ("faults = ['1s subscribe c1 to t,t']" + SMALL, "no list of different topics"),
+        ("faults = ['1s subscribe c1 to t,t']" + SMALL, "is not a list of different topics"),
         ("faults = ['1s unsubscribe c2']" + SMALL, "there is no member 'c2'"),
         ("faults = ['1s move h']" + SMALL, "there is no group 'h'"),
         ("faults = ['1s cut c1 from c1 for 1s']" + SMALL, "nothing can be cut from itself"),
