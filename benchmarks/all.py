@@ -58,7 +58,7 @@ _DECODED: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figures:
-    """What the benchmarks found, each as its module gives it."""
+    """The figures of the benchmarks, each as its module gives it."""
 
     log_bytes: int
     start: start.Starts
@@ -90,7 +90,7 @@ class Row:
 
     @property
     def command(self) -> str:
-        """What to type."""
+        """The command to type."""
         return f"python -m benchmarks.{self.benchmark}"
 
 

@@ -41,7 +41,7 @@ class Task:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answered:
-    """What a question took, in CPU milliseconds."""
+    """The cost of an answer, in CPU milliseconds."""
 
     name: str
     least_ms: float
@@ -69,7 +69,7 @@ class BesideKafkaPython:
 
     @property
     def times(self) -> float:
-        """How many times as fast ours is."""
+        """The ratio of their time to ours."""
         return self.theirs_ms / self.ours_ms
 
 

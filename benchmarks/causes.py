@@ -1,4 +1,4 @@
-"""How well replay names causes: `python -m benchmarks.causes [DIR]`, on captures with a diary (`story.json`).
+"""The score of replay's causes: `python -m benchmarks.causes [DIR]`, on captures with a diary (`story.json`).
 
 Precision: of the causes graded `recorded` or `inferred`, how many the diary bears out. Recall: of what the
 diary did to members whom the log shows, how much is named so; `unknown` is what the log leaves open, and
@@ -44,7 +44,7 @@ class Score:
 
     @property
     def precision(self) -> float:
-        """Of all graded causes that the diary judges, how many are right."""
+        """The share of right ones among the graded causes that the diary judges."""
         return self.right.total() / max(self.right.total() + self.wrong.total(), 1)
 
 
@@ -94,7 +94,7 @@ def table(numbers: Score) -> str:
 
 
 def _happenings(story: Story, said: list[Said]) -> Iterator[tuple[CauseKind, bool]]:
-    """What was done and shows in the log, and whether it was named."""
+    """Events that were done and show in the log, and whether each was named."""
     for happening, (right, visible) in _EXPECTED.items():
         for event in story.events:
             if event["what"] != happening or not _is_own(story, event):

@@ -1,4 +1,4 @@
-"""How often replay names the causes of simulated rebalances, which the simulation itself knows.
+"""The rate at which replay names the causes of simulated rebalances, which the simulation itself knows.
 
     python -m benchmarks.causes_simulated [--seeds N] [--first SEED] [--wrong]
 
@@ -146,7 +146,7 @@ def table(judged: list[Judged]) -> str:
 
 
 def precision(judged: list[Judged]) -> float:
-    """Of the graded causes, how many are true."""
+    """The share of true ones among the graded causes."""
     graded = [one.is_true for one in judged if one.is_graded]
     return sum(graded) / max(len(graded), 1)
 

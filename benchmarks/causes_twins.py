@@ -1,4 +1,4 @@
-"""How many simulated departures no rule could name: another cause leaves the same log, to the record.
+"""The number of simulated departures no rule could name: another cause leaves the same log, to the record.
 
     python -m benchmarks.causes_twins [--seeds N] [--first SEED]
 
@@ -83,7 +83,7 @@ class Diary:
         self.calls.append(call)
 
     def played(self, calls: list[Call]) -> list[Any]:
-        """What a coordinator writes that is asked this, with the same ids at hand."""
+        """The records of a coordinator that gets these calls, with the same ids at hand."""
         uuids = iter(self.uuids)
         coordinator = self.make(lambda: next(uuids))
         records: list[Any] = []

@@ -1,4 +1,4 @@
-"""What filters save: `kafka-offsets` asked for one group, for the latest hour, and for everything.
+"""Savings of filters: `kafka-offsets` asked for one group, for the latest hour, and for everything.
 
     python -m benchmarks.data_sources LOG [--rounds N]
 

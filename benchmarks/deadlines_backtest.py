@@ -1,4 +1,4 @@
-"""How often the intervals of `kgroup deadlines` held, at many moments of runs whose end is known.
+"""The rate at which the intervals of `kgroup deadlines` held, at many moments of runs whose end is known.
 
     python -m benchmarks.deadlines_backtest            # real captures and played lives
     python -m benchmarks.deadlines_backtest --only real
@@ -48,18 +48,18 @@ NAIVE_SHARE = 0.25
 
 @dataclass(frozen=True)
 class Log:
-    """When a partition's log ended where: times rise."""
+    """A partition's log ends and their times, in order."""
 
     times_ms: list[int]
     ends: list[int]
 
     def ended_at(self, time_ms: int) -> int:
-        """Where the log ended at a time."""
+        """The log's end at a time."""
         index = bisect_right(self.times_ms, time_ms)
         return self.ends[index - 1] if index else 0
 
     def written_ms(self, offset: int) -> int | None:
-        """When the record at an offset came."""
+        """The time at which the record at an offset was written."""
         index = bisect_right(self.ends, offset)
         return self.times_ms[index] if index < len(self.ends) else None
 
@@ -75,7 +75,7 @@ class Run:
     ended_ms: int
 
     def met_records(self, cut_ms: int, records: int) -> int | None:
-        """When the lag was first above so many records after the cut."""
+        """The first time after the cut at which the lag was above this many records."""
         for from_ms, to_ms, position in self._stays(cut_ms):
             came_ms = self.log.written_ms(position + records)
             if came_ms is not None and max(came_ms, from_ms) < to_ms:
@@ -83,7 +83,7 @@ class Run:
         return None
 
     def met_time(self, cut_ms: int, length_ms: int) -> int | None:
-        """When the first unread record had first waited for longer than that, after the cut."""
+        """The first time after the cut at which the first unread record had waited longer than this."""
         for from_ms, to_ms, position in self._stays(cut_ms):
             came_ms = self.log.written_ms(position)
             if came_ms is not None and max(came_ms + length_ms, from_ms) < to_ms:
@@ -91,7 +91,7 @@ class Run:
         return None
 
     def _stays(self, cut_ms: int) -> Iterator[tuple[int, int, int]]:
-        """From when to when the group stood at which offset, after the cut."""
+        """The stretches in which the group stood at an offset after the cut: from, to, offset."""
         for number, (at_ms, position) in enumerate(self.commits):
             is_last = number + 1 == len(self.commits)
             to_ms = self.ended_ms if is_last else self.commits[number + 1][0]
@@ -99,7 +99,7 @@ class Run:
                 yield max(at_ms, cut_ms), to_ms, position
 
     def past(self, cut_ms: int) -> PartitionPast | None:
-        """What was known at the cut; None before the first commit."""
+        """The partition's past as known at the cut; None before the first commit."""
         before = bisect_left(self.commits, (cut_ms + 1, -1))
         last = self.commits[max(before - COMMITS, 0) : before]
         if not last:
@@ -225,7 +225,7 @@ def _judge(
 
 
 def _naive(deadline: Deadline, past: PartitionPast) -> int | None:
-    """Where a line through the last commits meets the bound; None if it does not."""
+    """The time at which a line through the last commits meets the bound; None if it does not."""
     seen = past.seen[-NAIVE_COMMITS:]
     span_ms = past.now_ms - seen[0].at_ms
     if span_ms <= 0:

@@ -1,4 +1,4 @@
-"""How fast the offsets topic is read: `python -m benchmarks.decode [DIR]`.
+"""Speed of reading the offsets topic: `python -m benchmarks.decode [DIR]`.
 
 The columnar scan (with and without CRC, to Arrow, reduced by `newest`) and the plain path beside `read()`
 of the same files, in one run, in CPU seconds of one core. Without DIR a log is made first, and deleted
@@ -23,7 +23,7 @@ from kgroup.scan.reductions.scan import Slice, newest, scan, split
 
 
 class Way(StrEnum):
-    """How a log is read."""
+    """A way to read a log."""
 
     READ = "read() in chunks"
     SCAN = "scan, CRC checked"

@@ -1,4 +1,4 @@
-"""How fast the whole command is: `python -m benchmarks.decode_command [DIR]`.
+"""Speed of the whole command: `python -m benchmarks.decode_command [DIR]`.
 
 Runs `kgroup decode` over a log in each format and with filters, in processes of their own, with the output
 thrown away. Times are CPU seconds from start to end, Python's own start included. Without DIR a log is made

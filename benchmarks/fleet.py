@@ -77,7 +77,7 @@ class Group:
     metadata: str
 
     def offsets_partition(self, partitions: int) -> int:
-        """Where Kafka keeps the group."""
+        """The offsets partition in which Kafka keeps the group."""
         return partition_for(self.name, partitions)
 
 

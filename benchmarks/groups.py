@@ -1,4 +1,4 @@
-"""How listing and describing groups grow with them: `python -m benchmarks.groups [--groups 500,1500,5000]`.
+"""Growth of listing and describing with groups: `python -m benchmarks.groups [--groups 500,1500,5000]`.
 
 One node in memory, in a process of its own, that more and more groups commit to, each to 20 partitions.
 At each size whole processes are measured: `groups` and `describe --all` of all groups, the cheapest of the

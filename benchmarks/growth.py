@@ -1,4 +1,4 @@
-"""How the cost of answers grows with what they are about: `python -m benchmarks.growth [--full]`.
+"""Growth of the cost of answers with their subject: `python -m benchmarks.growth [--full]`.
 
 Whole processes of kgroup at three sizes each, with logs in which only one thing grows (growth_logs.py): bytes
 of the same groups, groups, partitions of a group, members, generations. CPU beyond that of an answer about
@@ -29,7 +29,7 @@ _LEAST_SECONDS: Final = 0.02
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Axis:
-    """What grows, the sizes of a short and of a full run, and the commands that are measured."""
+    """The dimension that grows, its sizes in a short and in a full run, and the measured commands."""
 
     name: str
     short: tuple[int, int, int]
@@ -63,7 +63,7 @@ class Growth:
 
     @property
     def times_linear(self) -> float:
-        """How much the work grew at the last step, of how much the size did."""
+        """The growth of the work at the last step, divided by that of the size."""
         *_, before, last = self.seconds
         return last / before / (self.sizes[-1] / self.sizes[-2])
 

@@ -35,7 +35,7 @@ _BATCH_RECORDS: Final = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shape:
-    """How many groups, and how many partitions, members and generations each has."""
+    """The number of groups, and of partitions, members and generations of each."""
 
     groups: int = 1
     partitions: int = 1

@@ -1,4 +1,4 @@
-"""What a whole `kgroup lag-report` costs: `python -m benchmarks.lag_report [DIR]`.
+"""Cost of a whole `kgroup lag-report`: `python -m benchmarks.lag_report [DIR]`.
 
 CPU, time and peak memory of the process, Python's own start included, with the rows thrown away: of now, with
 a status of each partition, what is wrong, and the history of the log. Without DIR a log of a day is made

@@ -57,7 +57,7 @@ _ADMIN: Final = Call(
 
 @dataclass(slots=True)
 class Truth:
-    """By partition and offset, who processed it and when, and up to where was committed."""
+    """The processing of each offset, by partition: who and when; and the committed offsets."""
 
     processed: dict[Partition, defaultdict[int, list[tuple[int, str]]]] = field(default_factory=dict)
     committed: dict[Partition, int] = field(default_factory=dict)
@@ -187,7 +187,7 @@ class _Admin:
 
 
 class _Owners:
-    """Who had a partition at a time, by the generations in the log: clients by the names of members."""
+    """A partition's owners at a time, by the generations in the log: clients by the names of members."""
 
     def __init__(self, logs: OpenedLogs) -> None:
         self._rosters = [generation.roster for generation in replay(logs, GROUP).generations]

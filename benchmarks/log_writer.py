@@ -35,7 +35,7 @@ class Tails(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """What one offsets partition is written from.
+    """The contents to write to one offsets partition.
 
     Member m commits the tails `first[m]` up to `first[m + 1]`, whose tombstones have the same places in
     `tombstones`; its group's metadata is tail `group[m]` of `groups`. `schedule` names members, often

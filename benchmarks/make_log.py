@@ -57,7 +57,7 @@ _MEAN_BATCH = 1500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """What to make."""
+    """The size and shape of the log to make."""
 
     out: Path
     size: int

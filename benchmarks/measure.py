@@ -20,7 +20,7 @@ class Measured:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Speed:
-    """What it took, in CPU seconds of one core, to go through so many bytes that hold so many records."""
+    """The CPU seconds of one core that it took to go through this many bytes and records."""
 
     seconds: float
     size: int
@@ -33,11 +33,11 @@ class Speed:
 
     @property
     def records_per_second(self) -> float:
-        """Of one core."""
+        """The records per second of one core."""
         return self.records / self.seconds
 
     def times(self, other: "Speed") -> float:
-        """By how much it is faster than the other, in bytes per second."""
+        """The ratio of its speed to the other's, in bytes per second."""
         return self.megabytes_per_second / other.megabytes_per_second
 
 

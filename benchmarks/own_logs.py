@@ -1,4 +1,4 @@
-"""What it costs that topics' own logs lie beside: `python -m benchmarks.own_logs [--size 20MB]`.
+"""Cost of having topics' own logs next to the offsets topic: `python -m benchmarks.own_logs [--size 20MB]`.
 
 `lag-report --stuck` of a fleet all of whose partitions lag, whole processes in turn, with the logs of the
 data topics there and without: CPU, and how many times the one is of the other.

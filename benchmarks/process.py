@@ -1,4 +1,4 @@
-"""What a whole process costs, from its start to its end: `python -m benchmarks.process COMMAND...`.
+"""Cost of a whole process, from its start to its end: `python -m benchmarks.process COMMAND...`.
 
 On Linux the peak memory of a child counts that of the process that started it, so a small one, this, is
 put between.

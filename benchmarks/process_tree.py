@@ -1,4 +1,4 @@
-"""What a process and all below it hold and have used, as Linux counts it in /proc."""
+"""Memory held and CPU used by a process and all below it, as Linux counts them in /proc."""
 
 import os
 import re
@@ -28,7 +28,7 @@ def peaks_mb(root: int) -> tuple[int, int, int]:
 
 
 def cpu_seconds(root: int) -> dict[int, float]:
-    """By process, those that have ended left out."""
+    """The CPU seconds by process, those that have ended left out."""
     fields = stat_fields()
     used = {process: map(int, fields[process][11:13]) for process in processes_below(root, fields)}
     return {process: sum(ticks) / TICKS_PER_SECOND for process, ticks in used.items()}
@@ -46,7 +46,7 @@ def processes_below(root: int, fields: dict[int, list[str]]) -> Iterator[int]:
 
 
 def stat_fields() -> dict[int, list[str]]:
-    """By process: state, parent and so on; at 11 to 14 user and system time, also of ended children."""
+    """The fields by process: state, parent and so on; 11 to 14 are user and system time, also of children."""
     fields = {}
     for folder in Path("/proc").glob("[0-9]*"):
         try:

@@ -1,4 +1,4 @@
-"""What `kgroup record` costs beside a broker: `python -m benchmarks.record [--rates N,...] [--seconds N]`.
+"""Cost of `kgroup record` next to a broker: `python -m benchmarks.record [--rates N,...] [--seconds N]`.
 
 A node of `kgroup serve` on disk takes so many commits a second, in requests of ten partitions, as a member
 with ten partitions sends them. Beside it run the recorder and, as something to compare with, a consumer of

@@ -1,4 +1,4 @@
-"""How fast one group is replayed out of a large log: `python -m benchmarks.replay [DIR]`.
+"""Speed of replaying one group out of a large log: `python -m benchmarks.replay [DIR]`.
 
 Beside the columnar scan of the same segments (rows, and to Arrow), in one run, in CPU seconds of one core.
 Without DIR a log is made first, and deleted afterwards. `one partition` reads only where the hash of the
@@ -22,7 +22,7 @@ from kgroup.scan.reductions.scan import Slice, scan, split
 
 
 class Way(StrEnum):
-    """What is done with the log."""
+    """The work done with the log."""
 
     SCAN = "scan, CRC checked"
     ARROW = "scan to Arrow"

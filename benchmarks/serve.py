@@ -1,4 +1,4 @@
-"""How much load `kgroup serve` takes: `python -m benchmarks.serve [--members N,...] [--beside HOST:PORT]`.
+"""Load that `kgroup serve` takes: `python -m benchmarks.serve [--members N,...] [--beside HOST:PORT]`.
 
 One node in memory, in a process of its own, under the load of `fixtures/conformance/rebalance_bench.py`,
 whose figures for Kafka 4.3.1 on a quiet machine of two cores (`anchors.json`) stand beside it. The client is
@@ -38,7 +38,7 @@ class Load:
 
 
 def measure(members: Sequence[int], repeat: int, seconds: float) -> dict[str, Load]:
-    """By name, the figures of groups with so many members, and of commits and fetches."""
+    """The figures by name: for groups of each number of members, and for commits and fetches."""
     anchors = json.loads((CONFORMANCE / "anchors.json").read_text(encoding="utf-8"))["quiet"]["4.3.1"]
     with serving() as bootstrap:
         figures = _figures(bootstrap, members, repeat, seconds)

@@ -119,7 +119,7 @@ def _numbers(owned: Sequence[Any]) -> set[int]:
 
 
 async def figures(bootstrap: str, members: Sequence[int], seconds: float) -> dict[str, tuple[float, str]]:
-    """By name: seconds until a new group of so many has its partitions, and its heartbeats per second."""
+    """The figures by name: seconds until a new group has its partitions, and its heartbeats per second."""
     topic = f"bench-{uuid.uuid4().hex[:8]}"
     with Cluster(ConnectionOptions(bootstrap_servers=bootstrap)) as cluster:
         make_topic(cluster, topic, _PARTITIONS)

@@ -1,4 +1,4 @@
-"""What a crowd costs a well-behaved member: `python -m benchmarks.serve_limits [--connections N]`.
+"""Cost of a crowd to a well-behaved member: `python -m benchmarks.serve_limits [--connections N]`.
 
 One node in memory, in a process of its own. Under each kind of crowd a member's heartbeats are timed, and the
 node's memory is read afterwards. A heartbeat is due every few milliseconds: one that cannot be sent yet,

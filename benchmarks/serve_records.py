@@ -1,4 +1,4 @@
-"""What one producer and one consumer get through `kgroup serve`: `python -m benchmarks.serve_records`.
+"""Throughput of one producer and one consumer with `kgroup serve`: `python -m benchmarks.serve_records`.
 
 Both are librdkafka's, with its defaults but for acknowledgements of all replicas and a linger of 5 ms.
 Records of a size that is given go to one partition of a node in memory, and are read from its beginning.

@@ -20,7 +20,7 @@ HOUR_MS = 3_600_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Day:
-    """What a world of so many hours and members took, in CPU seconds."""
+    """The cost of a world of this many hours and members, in CPU seconds."""
 
     hours: float
     members: int
@@ -32,7 +32,7 @@ class Day:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Swarm:
-    """What so many small worlds took, in CPU seconds, and the seeds in which a checker found something."""
+    """The cost of this many small worlds, in CPU seconds, and the seeds in which a checker objected."""
 
     seeds: int
     seconds: float
@@ -40,7 +40,7 @@ class Swarm:
 
     @property
     def seeds_per_second(self) -> float:
-        """Of one core."""
+        """The seeds per second of one core."""
         return self.seeds / self.seconds
 
 

@@ -1,4 +1,4 @@
-"""What the trace of a simulation knows of why its groups rebalanced: the truth that replay is judged by."""
+"""A simulation's knowledge, by its trace, of why its groups rebalanced: the truth replay is judged by."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -74,17 +74,17 @@ class Truth:
                 pass
 
     def window(self, group: str, previous: int, generation: int) -> Window:
-        """From when all had joined one generation until the other was stored; `previous` 0: the start."""
+        """The time from all joining one generation to the storing of the other; `previous` 0: the start."""
         after = self._formed[group, previous]
         until = self._stable[group, generation] or self._formed[group, generation]
         return Window(min(after, default=-1), max(until, default=_EVER_MS))
 
     def since(self, group: str, generation: int) -> Window:
-        """From when all had joined a generation; 0: from the start."""
+        """The time since all had joined a generation; 0: from the start."""
         return Window(min(self._formed[group, generation], default=-1), _EVER_MS)
 
     def departures(self, cause: Cause, window: Window) -> Iterator[CauseKind]:
-        """Why the members that a departure is about were taken out; none for causes of other kinds."""
+        """The reasons for which the members of a departure were taken out; none for causes of other kinds."""
         if cause.kind in _DEPARTURES:
             for member_id in cause.member_ids:
                 yield from {kind for at_ms, kind in self._removed[member_id] if window.holds(at_ms)}

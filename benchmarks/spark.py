@@ -27,7 +27,7 @@ from kgroup.spark.session import open_session
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figures:
-    """Of one log and number of cores: seconds are medians of the rounds, megabytes are peaks.
+    """The figures of one log and number of cores: seconds are medians of the rounds, megabytes are peaks.
 
     `driver_mb` is this process, `jvm_mb` the JVM, in which local executors run, too; `worker_mb` is the
     largest of the Python workers.

@@ -1,4 +1,4 @@
-"""How a report on Spark grows: with segments, with groups and with clusters.
+"""Growth of a report on Spark: with segments, with groups and with clusters.
 
     python -m benchmarks.spark_growth [--what segments|groups|clusters]... [--cores N]
 
@@ -26,7 +26,7 @@ _OF_CLUSTER = 500  # groups
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grown:
-    """What a report of so many cost, here and on Spark."""
+    """The cost of a report of this size, here and on Spark."""
 
     what: str
     number: int

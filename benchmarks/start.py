@@ -1,4 +1,4 @@
-"""How long kgroup takes to start: `python -m benchmarks.start [--rounds N]`.
+"""Time kgroup takes to start: `python -m benchmarks.start [--rounds N]`.
 
 `--help`, answers without a log and answers about a small one, beside a Python that does nothing, in turn:
 medians of elapsed time. Modules are there as bytecode, as an install leaves them, in a folder of its own.
@@ -21,7 +21,7 @@ _LIVES: Final = str(Path(__file__).parents[1] / "fixtures" / "4.3.1" / "lives")
 
 
 class Start(StrEnum):
-    """What is started: a command line without `kgroup`."""
+    """The command line to start, without `kgroup`."""
 
     NOTHING = "python -c pass"
     HELP = "--help"
@@ -71,7 +71,7 @@ def _bytecode() -> Iterator[None]:
 
 
 def times(starts: Starts, start: Start) -> float:
-    """How many times a Python that does nothing it takes."""
+    """The ratio of its time to that of a Python that does nothing."""
     return starts[start] / starts[Start.NOTHING]
 
 

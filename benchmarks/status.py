@@ -27,7 +27,7 @@ ONE_BY_ONE = "kgroup rules, log ends known, window by window"
 
 
 def measure(commits: int, rounds: int) -> dict[str, Measured]:
-    """What each set of rules took; `result` is the number of commits judged."""
+    """The time of each set of rules; `result` is the number of commits judged."""
     columns, begins = _commits(commits)
     without = CommitColumns(
         offsets=columns.offsets, timestamps=columns.timestamps, lags=np.full(commits, UNKNOWN)

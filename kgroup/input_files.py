@@ -48,7 +48,7 @@ def read_input_stream(stream: BinaryIO, *, kind: str, bytes_max: int, named: str
 
 
 def endless(path: Path | str, mode: int) -> str | None:
-    """Why something of this mode could be read for ever, None for a file or a pipe made for this process.
+    """The reason a file of this mode could be read for ever; None for a file or a pipe made for this process.
 
     Such a pipe has no name in any folder, or only the one that /dev/fd gives it.
     """

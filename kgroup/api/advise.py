@@ -64,7 +64,7 @@ class Advised(Tabular):
         return html_table(advice_rows(self.advice), ADVICE_TABLE)
 
     def arrow_columns(self) -> Sequence[Column]:
-        """As `kgroup advise -o parquet` has them."""
+        """The columns of `kgroup advise -o parquet`."""
         return ADVICE_COLUMNS
 
     def arrow_rows(self) -> Iterator[Row]:
@@ -100,7 +100,7 @@ class CheckedClient(Tabular):
         return html_table(objection_rows(self.objections), OBJECTION_TABLE)
 
     def arrow_columns(self) -> Sequence[Column]:
-        """As `kgroup advise --check -o parquet` has them."""
+        """The columns of `kgroup advise --check -o parquet`."""
         return OBJECTION_COLUMNS
 
     def arrow_rows(self) -> Iterator[Row]:
@@ -150,7 +150,7 @@ def advise(
 
 
 def own_settings(logs: OpenedLogs, groups: Collection[str]) -> tuple[dict[str, dict[str, str]], list[str]]:
-    """What is set for each group alone, by name and value, and remarks on what cannot be told."""
+    """Each group's own settings, by name and value, and remarks on what is unknown."""
     if logs.cluster is not None:
         from kgroup.net.admin.group_settings import group_settings
 

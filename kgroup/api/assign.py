@@ -1,4 +1,4 @@
-"""Which member would get which partition: a group put to assignors, rebalance after rebalance."""
+"""Assignments of partitions to members: a group run through assignors, rebalance after rebalance."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -50,7 +50,7 @@ class Rounds(Sequence[Round], Tabular):
 
     @property
     def assignment(self) -> Mapping[str, Sequence[tuple[str, int]]]:
-        """By member id the (topic, partition) pairs after the last round. Raises its AssignorError."""
+        """Each member's (topic, partition) pairs after the last round, by id. Raises its AssignorError."""
         last = self[-1]
         if last.error is not None:
             raise last.error
@@ -58,7 +58,7 @@ class Rounds(Sequence[Round], Tabular):
         return last.assignment
 
     def arrow_columns(self) -> Sequence[Column]:
-        """As `kgroup assign -o parquet` has them."""
+        """The columns of `kgroup assign -o parquet`."""
         return MEMBER_COLUMNS
 
     def arrow_rows(self) -> Iterator[Row]:

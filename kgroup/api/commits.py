@@ -53,7 +53,7 @@ class Commits(Tabular):
         return iter(longest.values())
 
     def arrow_columns(self) -> Sequence[Column]:
-        """As `kgroup commits -o parquet` has them."""
+        """The columns of `kgroup commits -o parquet`."""
         return COMMIT_COLUMNS
 
     def arrow_rows(self) -> Iterator[Row]:
@@ -95,7 +95,7 @@ def commits(
 
 
 def _by_group(items: Iterable[LoggedEntry | OffsetGap]) -> dict[str, list[CommitStep]]:
-    """By group id the commits; of a group that only has other records none."""
+    """Commits by group id; a group that only has other records has none."""
     groups: dict[str, list[CommitStep]] = {}
 
     def noted() -> Iterator[LoggedEntry | OffsetGap]:

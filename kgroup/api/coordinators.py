@@ -117,7 +117,7 @@ def live_coordinators(
 
 
 class GroupedBy(StrEnum):
-    """How groups are put together: by the offsets partition that keeps them, or by coordinator."""
+    """The ways to list groups: by the offsets partition that keeps them, or by coordinator."""
 
     PARTITION = "partition"
     BROKER = "broker"
@@ -145,7 +145,7 @@ class GroupsOfBroker:
 
 
 def by_partition(placed: Iterable[PlacedGroup | LiveCoordinator]) -> list[GroupsOfPartition]:
-    """By number; groups whose partition is unknown are left out, as of a cluster without the topic."""
+    """Groups by partition number, without those whose partition is unknown (a cluster without the topic)."""
     groups: dict[int, list[PlacedGroup | LiveCoordinator]] = {}
     for each in placed:
         if each.partition is not None:
@@ -161,7 +161,7 @@ def by_partition(placed: Iterable[PlacedGroup | LiveCoordinator]) -> list[Groups
 
 
 def by_broker(coordinators: Iterable[LiveCoordinator]) -> list[GroupsOfBroker]:
-    """By broker id, first those that no broker coordinates."""
+    """Groups by broker id, those without a coordinator first."""
     groups: dict[int | None, list[LiveCoordinator]] = {}
     for each in coordinators:
         groups.setdefault(each.broker, []).append(each)
@@ -203,7 +203,7 @@ def _live(
 
 @dataclass(frozen=True, slots=True)
 class LoggedGroups:
-    """By group the offsets partition that it stands in; what was not to be read, and what could not be."""
+    """The offsets partition of each group; what was skipped, and what could not be read."""
 
     partitions: Mapping[str, int] = field(default_factory=dict)
     skipped: Sequence[str] = ()

@@ -1,4 +1,4 @@
-"""When a group's lag exceeds a bound, and when retention deletes what the group has not read."""
+"""Deadlines: when a group's lag exceeds a bound, and when retention deletes what the group has not read."""
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -76,7 +76,7 @@ class Bounds:
 
     @property
     def longest_ms(self) -> int:
-        """How far back log ends are needed."""
+        """The time back from now over which log ends are needed."""
         return max((*self.slo_ms, self.retention_ms or 0), default=0)
 
 
@@ -95,7 +95,7 @@ def deadlines(
     clock_ms: int | None = None,
     progress: Progress = NO_PROGRESS,
 ) -> "Deadlines":
-    """When each partition's lag will first exceed bounds, and when retention will overtake it.
+    """Predict when each partition's lag will first exceed bounds, and when retention will overtake it.
 
     `slo_records` and `slo_ms` are bounds of the lag in records and in time; `retention_ms` and
     `retention_bytes` are the topics' settings of that name, which no log contains; `topic_retention` asks a
@@ -197,7 +197,7 @@ class Deadlines(Tabular):
         return html_table(deadline_rows(self.deadlines, self.now_ms), deadline_table(), repr(self))
 
     def arrow_columns(self) -> Sequence[Column]:
-        """As `kgroup deadlines -o parquet` has them."""
+        """The columns of `kgroup deadlines -o parquet`."""
         return DEADLINE_COLUMNS
 
     def arrow_rows(self) -> Iterator[Row]:
@@ -291,7 +291,7 @@ class _PastReader:
         )
 
     def _ends(self, row: LagRow, times_ms: list[int]) -> list[int | None] | None:
-        """Where the log ended at these times; None if it is not here."""
+        """The log's end at each of these times; None if the log is not here."""
         assert row.log_end_offset is not None
         if self.logs.cluster is not None:
             return _live_ends(self.logs.cluster, row, times_ms)
@@ -351,7 +351,7 @@ class KnownEnds:
 
 
 def summary(made: Deadlines) -> str:
-    """How many are in sight, and of how many nothing is known."""
+    """The number of deadlines in sight, and of those that are unknown."""
     unknown = [each.deadline.note for each in made.deadlines if each.deadline.outlook is Outlook.UNKNOWN]
     reasons = ", ".join(sorted({str(note) for note in unknown if note is not None}))
     of_unknown = f"; of {len(unknown)} nothing is known: {reasons}" if unknown else ""

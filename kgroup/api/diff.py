@@ -39,7 +39,7 @@ class Diff(Tabular):
         return f"<Diff of {counted(self.groups, 'group')}: {counted(len(self.changes), 'change')}>"
 
     def arrow_columns(self) -> Sequence[Column]:
-        """As `kgroup diff -o parquet` has them."""
+        """The columns of `kgroup diff -o parquet`."""
         return CHANGE_COLUMNS
 
     def arrow_rows(self) -> Iterator[Row]:
@@ -66,7 +66,7 @@ class MirrorDiff(Tabular):
         return f"<MirrorDiff of {counted(self.groups, 'group')}: {counted(len(self.commits), 'partition')}>"
 
     def arrow_columns(self) -> Sequence[Column]:
-        """As `kgroup diff --mirror -o parquet` has them."""
+        """The columns of `kgroup diff --mirror -o parquet`."""
         return MIRROR_COLUMNS
 
     def arrow_rows(self) -> Iterator[Row]:

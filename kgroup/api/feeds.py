@@ -1,4 +1,4 @@
-"""Which groups' transactions write to which topics, which groups read those, and which wait for others."""
+"""Edges between groups and topics: what groups' transactions write, what they read, who waits for whom."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -121,7 +121,7 @@ class Feeds(Tabular):
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """What the edges cannot show."""
+        """Limits of what the edges can show."""
         return tuple(self._remarks())
 
     def _remarks(self) -> Iterator[str]:
@@ -146,7 +146,7 @@ class Feeds(Tabular):
         return html_table(feed_rows(self.feeds), feed_table(), repr(self))
 
     def arrow_columns(self) -> Sequence[Column]:
-        """As `kgroup feeds -o parquet` has them."""
+        """The columns of `kgroup feeds -o parquet`."""
         return FEED_COLUMNS
 
     def arrow_rows(self) -> Iterator[Row]:
@@ -206,7 +206,7 @@ class _Reader:
 
 
 def _reads(rows: Iterator[LagRow]) -> Iterator[Feed]:
-    """From topics to groups, by what is committed."""
+    """Edges from topics to the groups that read them, by their commits."""
     committed = (row for row in rows if row.current_offset is not None)
     for (group, topic), of_topic in groupby(committed, key=lambda row: (row.group, row.topic)):
         rows_of_topic = list(of_topic)

@@ -57,7 +57,7 @@ class Fsck(Tabular):
         return [check for check in self.checks if check.finding is not None]
 
     def arrow_columns(self) -> Sequence[Column]:
-        """As `kgroup fsck -o parquet` has them."""
+        """The columns of `kgroup fsck -o parquet`."""
         return COLUMNS
 
     def arrow_rows(self) -> Iterator[Row]:
@@ -115,7 +115,7 @@ def _names(names: "pa.Array[pa.Scalar[pa.DataType]]", codes: NDArray[np.int32]) 
 
 @dataclass(slots=True)
 class _Counts:
-    """What one pass over the segments counts."""
+    """Counts of one pass over the segments."""
 
     records: int = 0
     tombstones: int = 0
@@ -194,7 +194,7 @@ def _check(partition: int, folder: Path, segments: Sequence[SegmentFile], asked:
 
 
 class _LogDirFiles:
-    """What the files beside a partition's folder say of how the broker went, and what it will check."""
+    """The files next to a partition's folder: how the broker stopped, and what its next start checks."""
 
     def __init__(self, path: Path, partition: int) -> None:
         self._key = (OFFSETS_TOPIC, partition)
@@ -208,7 +208,7 @@ class _LogDirFiles:
         self.cleaned_to = read_offset_checkpoint(cleaned).get(self._key, 0) if cleaned.is_file() else None
 
     def facts(self, segment: SegmentFile, next_base: int | None) -> SegmentFacts:
-        """Which of it is walked and checked at the start."""
+        """The segment with what a start of the broker walks and checks of it."""
         index = Path(segment.path).with_suffix(".index")
         is_unflushed = self.is_clean is False and (next_base is None or next_base > self._recovered_from)
         walked_from = None

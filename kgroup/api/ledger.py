@@ -44,7 +44,7 @@ class GroupLedger(Ledger, Tabular):
         return html_table(entry_rows([self]), entry_table(several=False))
 
     def arrow_columns(self) -> Sequence[Column]:
-        """As `kgroup ledger -o parquet` has them."""
+        """The columns of `kgroup ledger -o parquet`."""
         return ENTRY_COLUMNS
 
     def arrow_rows(self) -> Iterator[Row]:
@@ -93,7 +93,7 @@ class Ledgers(Mapping[str, GroupLedger], Tabular):
         return html_table(entry_rows(self.values()), entry_table(several=len(self) > 1))
 
     def arrow_columns(self) -> Sequence[Column]:
-        """As `kgroup ledger -o parquet` has them."""
+        """The columns of `kgroup ledger -o parquet`."""
         return ENTRY_COLUMNS
 
     def arrow_rows(self) -> Iterator[Row]:
@@ -140,7 +140,7 @@ def ledger(
     log_ends: str | Path | None = None,
     progress: Progress = NO_PROGRESS,
 ) -> GroupLedger | Ledgers:
-    """Which offsets nobody in a group can have read, and which were handed out more than once.
+    """Account for offsets nobody in a group can have read, and for those handed out more than once.
 
     A name returns its ledger; a list of names and patterns (`["billing-*"]`) returns all that match, by
     group id. `topics` are names or patterns. Entries from `since_ms` up to but excluding `until_ms` (epoch

@@ -199,7 +199,7 @@ def _subscribers(entries: Sequence[OffsetsEntry]) -> Iterator[tuple[PlanMember, 
 
 
 def _named(assigned: Sequence[TopicPartitions], names: Mapping[UUID, str]) -> tuple[TopicPartition, ...]:
-    """By name; a topic that no source names is called by its id."""
+    """Partitions by topic name; a topic that no source names goes by its id."""
     return tuple(
         (names.get(topic.topic_id, topic_id_text(topic.topic_id)) if topic.topic_id else "", number)
         for topic in assigned

@@ -1,4 +1,4 @@
-"""What fills `__consumer_offsets`: records and bytes per group, client, kind, partition and segment."""
+"""Contents of `__consumer_offsets`: records and bytes per group, client, kind, partition and segment."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -88,7 +88,7 @@ class OffsetsTopic(Tabular):
         return html_table(self.rows(), filling_table(By.GROUP), repr(self))
 
     def arrow_columns(self) -> Sequence[Column]:
-        """As `kgroup offsets-topic -o parquet` has them."""
+        """The columns of `kgroup offsets-topic -o parquet`."""
         return COLUMNS
 
     def arrow_rows(self) -> Iterator[Row]:
@@ -144,7 +144,7 @@ def _writing(partition: PartitionTally) -> Iterator[Writing]:
 
 
 def _base_offsets(files: Sequence[SegmentFile]) -> list[int]:
-    """By the files' names, or by their first batches."""
+    """Base offsets from the files' names, or from their first batches."""
     bases: list[int] = []
     for file in files:
         base = file.base_offset

@@ -103,7 +103,7 @@ class OpenedLogs:
 
     @cached_property
     def stdin(self) -> "SpooledStream | None":
-        """What came on standard input, to be read as often as it is asked for; None if that is no source.
+        """The spooled standard input, to be read any number of times; None if that is no source.
 
         Raises SourceError if nothing came.
         """

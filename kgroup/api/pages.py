@@ -144,6 +144,6 @@ def _telling(
 
 
 def _begun(timeline: Timeline) -> int | None:
-    """When anything is told of a group first, epoch ms."""
+    """The first time that anything is known of a group, epoch ms."""
     times = [generation.roster.at_ms for generation in timeline.generations] + [timeline.first_commit_ms]
     return min((at_ms for at_ms in times if at_ms is not None), default=None)

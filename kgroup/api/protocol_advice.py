@@ -53,7 +53,7 @@ class ProtocolAdvice(Tabular):
         return html_table(protocol_rows(self.steps), PROTOCOL_TABLE)
 
     def arrow_columns(self) -> Sequence[Column]:
-        """As `kgroup advise --protocol consumer -o parquet` has them."""
+        """The columns of `kgroup advise --protocol consumer -o parquet`."""
         return PROTOCOL_COLUMNS
 
     def arrow_rows(self) -> Iterator[Row]:

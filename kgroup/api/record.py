@@ -33,7 +33,7 @@ def open_recorder(
 
 
 def state_of(recorder: Recorder) -> RecorderState:
-    """How a recorder does at this moment."""
+    """The state of a recorder at this moment."""
     health, tally = recorder.health, recorder.folder.tally
     return RecorderState(
         up=health.up,

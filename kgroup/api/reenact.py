@@ -42,7 +42,7 @@ class Reenactment:
         raise InputError(f"--replace {name}: no such member; {nearest_or_all(name, known)}")
 
     def score_of(self, folder: Path) -> Score:
-        """Of the log that a performance left in a folder. Raises SourceError if it cannot be read."""
+        """The score of the log a performance left in a folder. Raises SourceError if it is unreadable."""
         again = replay_all(open_logs(folder), [self.plan.group_id])[self.plan.group_id]
         return score(self.original, again.generations)
 

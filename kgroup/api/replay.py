@@ -66,7 +66,7 @@ class GroupTimeline(Timeline, Tabular):
         return _drawn([self])
 
     def arrow_columns(self) -> Sequence[Column]:
-        """As `kgroup replay -o parquet` has them."""
+        """The columns of `kgroup replay -o parquet`."""
         from kgroup.report.timeline.rows import GENERATION_COLUMNS
 
         return GENERATION_COLUMNS
@@ -137,7 +137,7 @@ class Replayed(Mapping[str, GroupTimeline], Tabular):
         return _drawn(list(islice(self.values(), _DRAWN_MAX)))
 
     def arrow_columns(self) -> Sequence[Column]:
-        """As `kgroup replay -o parquet` has them."""
+        """The columns of `kgroup replay -o parquet`."""
         from kgroup.report.timeline.rows import GENERATION_COLUMNS
 
         return GENERATION_COLUMNS
@@ -245,7 +245,7 @@ class GroupReader:
         made_of: Callable[[Iterable[Item], Mapping[UUID, str]], dict[str, _Made]],
         advance: Callable[[int], None],
     ) -> "ReadGroups[_Made]":
-        """What is made of the groups' entries in log order and the names of topic ids, by group id.
+        """The values that `made_of` makes of groups' entries in log order and topic ids' names, by group id.
 
         Raises SourceError if none of the groups is there, or a file cannot be read.
         """

@@ -90,7 +90,7 @@ class SimulatedRun(Run, Tabular):
         return f"{len(self.violations)} promises broken" if self.violations else "every promise kept"
 
     def arrow_columns(self) -> Sequence[Column]:
-        """As `kgroup simulate -o parquet` has them."""
+        """The columns of `kgroup simulate -o parquet`."""
         return RUN_COLUMNS
 
     def arrow_rows(self) -> Iterator[Row]:

@@ -43,7 +43,7 @@ class GroupComparison(Comparison, Tabular):
         return _shown([self])
 
     def arrow_columns(self) -> Sequence[Column]:
-        """As `kgroup what-if -o parquet` has them."""
+        """The columns of `kgroup what-if -o parquet`."""
         return SUMMARY_COLUMNS
 
     def arrow_rows(self) -> Iterator[Row]:
@@ -74,7 +74,7 @@ class Comparisons(Mapping[str, GroupComparison], Tabular):
         return _shown(list(self.values()))
 
     def arrow_columns(self) -> Sequence[Column]:
-        """As `kgroup what-if -o parquet` has them."""
+        """The columns of `kgroup what-if -o parquet`."""
         return SUMMARY_COLUMNS
 
     def arrow_rows(self) -> Iterator[Row]:

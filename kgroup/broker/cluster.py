@@ -243,7 +243,7 @@ class Cluster:
         return ErrorCode.NONE
 
     def check_new_topic(self, name: str, partitions: int, replication_factor: int) -> ErrorCode:
-        """Why a topic cannot be made, or NONE."""
+        """The error that keeps a topic from being created, or NONE."""
         if not is_topic_name(name):
             return ErrorCode.INVALID_TOPIC_EXCEPTION
         # Only in `spec` while it is made; its folders are there while it is removed.
@@ -428,7 +428,7 @@ class Cluster:
         self.transactions.expire(now_ms)
 
     def next_deadline_ms(self, node_id: int | None = None) -> int | None:
-        """When `tick` is next due, for one node or for all; 0 while coordinators load or work is left."""
+        """The next time `tick` is due, for one node or for all; 0 while coordinators load or work is left."""
         if self.work.is_left:
             return 0
         own_ms = self.coordinators.next_deadline_ms(node_id)

@@ -103,7 +103,7 @@ def encode_run(run: CommitRun, first_delta: int, base_timestamp_ms: int) -> byte
 
 @lru_cache(maxsize=_KEPT_KEYS)
 def _around_numbers(group: str, topic: str, topic_id: UUID | None) -> tuple[bytes, bytes, bytes]:
-    """What stands before the partition, before the offset, and at the end of a record."""
+    """A record's bytes before the partition, before the offset, and at its end."""
     key = _key_bytes(OffsetCommitKey(group=group, topic=topic, partition=0))
     tags = _NO_TAGS if topic_id is None else _TOPIC_ID_TAG + topic_id.bytes
     value_size = _FRONT.size + len(_NO_METADATA) + _TIMESTAMP.size + len(tags)

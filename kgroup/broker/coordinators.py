@@ -197,7 +197,7 @@ class Coordinators:
                 self._begin_again(hosted, error, now_ms)
 
     def next_deadline_ms(self, node_id: int | None = None) -> int:
-        """When `tick` is next due, for one node or for all; 0 while coordinators load, or NEVER_MS."""
+        """The next time `tick` is due, for one node or for all; 0 while coordinators load, or NEVER_MS."""
         load_ms = NEVER_MS
         if self._loading:
             starts_ms = [

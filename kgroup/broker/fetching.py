@@ -110,7 +110,7 @@ class FetchWaits:
             self._finish(due)
 
     def next_deadline_ms(self) -> int | None:
-        """When `wake` is next due; 0 if an append has touched somebody."""
+        """The next time `wake` is due; 0 if an append has touched a waiting fetch."""
         return 0 if self._touched else self._timers.next_deadline_ms()
 
     def forget(self, token: int) -> None:

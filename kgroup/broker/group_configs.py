@@ -106,7 +106,7 @@ _OBEYED: Final = {
 
 
 def group_config_problem(configs: Mapping[str, str], settings: BrokerSettings) -> str | None:
-    """Why a group cannot have these, all that it would have, in the words of INVALID_CONFIG; or None."""
+    """The reason to refuse a group this full set of configs, in the words of INVALID_CONFIG; or None."""
     for name, value in configs.items():
         config = CONFIGS.get(name)
         if config is None:
@@ -132,7 +132,7 @@ def group_config_problem(configs: Mapping[str, str], settings: BrokerSettings) -
 
 
 def effective(configs: Mapping[str, str], settings: BrokerSettings) -> GroupSettings:
-    """What a group with these goes by; a number that the broker no longer allows becomes its bound."""
+    """The settings a group with these configs uses; a number out of the broker's bounds becomes the bound."""
     changes: dict[str, int] = {}
     for name, field in _OBEYED.items():
         number = whole_number(configs[name].strip()) if name in configs else None

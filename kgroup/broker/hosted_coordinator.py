@@ -77,7 +77,7 @@ class HostedCoordinator:
             self._take(self.coordinator.expire(now_ms))
 
     def next_deadline_ms(self) -> int | None:
-        """When `expire` is next due."""
+        """The next time `expire` is due."""
         return None if self.is_loading else self.coordinator.next_deadline_ms()
 
     # ---- answers ------------------------------------------------------------------------------

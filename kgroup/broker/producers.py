@@ -1,4 +1,4 @@
-"""What a partition remembers of its producers: sequences, open transactions, aborted ones (KIP-98)."""
+"""A partition's memory of its producers: sequences, open transactions, aborted ones (KIP-98)."""
 
 from collections import deque
 from dataclasses import dataclass, field

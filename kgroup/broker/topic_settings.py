@@ -19,7 +19,7 @@ _SHOWN: Final = 200  # letters of a value that a message repeats
 
 @dataclass(frozen=True, slots=True)
 class ConfigRule:
-    """Of a number: its type and bounds; of a choice: what there is to choose from, one or `several`."""
+    """The rule for a setting: a number's type and bounds, or a choice's values, one or `several`."""
 
     kind: str = "INT"
     lowest: float | None = None
@@ -70,7 +70,7 @@ _RULES: Final = {
 
 
 def config_problem(configs: Mapping[str, str | None]) -> str | None:
-    """Why a topic cannot have these settings, in the words of INVALID_CONFIG, or None."""
+    """The reason a topic cannot have these settings, in the words of INVALID_CONFIG, or None."""
     unset = [name for name, value in configs.items() if value is None]
     if unset:
         return f"Null value not supported for topic configs: {','.join(sorted(unset))}"[:_SHOWN]
@@ -85,7 +85,7 @@ def config_problem(configs: Mapping[str, str | None]) -> str | None:
 
 
 def value_problem(rule: ConfigRule, value: str) -> str | None:
-    """Why a setting cannot have this value, or None: the end of what `ConfigDef` says of it."""
+    """The reason a setting cannot have this value, or None: the end of `ConfigDef`'s message about it."""
     if rule.kind == "BOOLEAN":
         flag = value.lower() in ("true", "false")
         return None if flag else "Expected value to be either true or false"

@@ -226,7 +226,7 @@ class Transactions:
     # ---- time ---------------------------------------------------------------------------------
 
     def next_deadline_ms(self) -> int | None:
-        """When the next open transaction has taken too long."""
+        """The time at which the next open transaction times out; None without one."""
         if not self._transactions:
             return None
         deadlines = [
@@ -347,7 +347,7 @@ def _is_decided(transaction: Transaction) -> bool:
 
 
 def _due_ms(transaction: Transaction) -> int:
-    """When there is something to do about it without anybody asking; 0: at once, whatever the clock says."""
+    """The time at which the transaction needs work without a request; 0: at once, whatever the clock says."""
     return transaction.start_ms + transaction.timeout_ms if transaction.status is T.ONGOING else 0
 
 

@@ -42,7 +42,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JournalHead:
-    """Where and when the change is made; `existed` says of each group whether it was there before.
+    """The place and time of the change; `existed` says of each group whether it was there before.
 
     `cluster_id` is None of a broker that tells none; `created_ms` is epoch ms.
     """

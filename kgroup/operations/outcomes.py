@@ -1,4 +1,4 @@
-"""How changes ended: by the answers, and by what is committed afterwards."""
+"""Outcomes of changes: by the answers, and by what is committed afterwards."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ _HINTS: Final = {
 
 
 class Result(StrEnum):
-    """How a change ended."""
+    """The result of a change."""
 
     DONE = "done"
     """It was answered without an error, or not at all, and reads back as it should."""
@@ -45,7 +45,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What came of a step's request: the partitions it refused, and Kafka's error name for each.
+    """The answer to a step's request: the partitions it refused, and Kafka's error name for each.
 
     `refused` is None where no answer came, or the whole step was refused.
     """
@@ -54,7 +54,7 @@ class Answer:
 
 
 def outcome(change: Change, answer: Answer | None, now: Mapping[TopicPartition, Position] | None) -> Outcome:
-    """How a change ended, by its step's answer, None if it was not tried, and by the group's commits now.
+    """The outcome of a change, by its step's answer (None if it was not tried) and the group's commits now.
 
     `now` is None if they cannot be read: then an answer without an error is not enough.
     """

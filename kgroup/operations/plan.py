@@ -14,7 +14,7 @@ _PLACES_SHOWN = 3
 
 
 class Outside(Enum):
-    """What to do about a new offset that its log does not have."""
+    """The treatment of a new offset that its log does not have."""
 
     REFUSED = "refused"
     CLAMPED = "clamped"
@@ -57,7 +57,7 @@ def make_plan(
 
 
 def kafka_warning(place: TopicPartition, offset: int, log: PartitionLimits) -> str | None:
-    """What kafka-consumer-groups logs of an offset that it clamps, None for one within the log."""
+    """The warning kafka-consumer-groups logs when it clamps an offset, None for one within the log."""
     name = f"{place[0]}-{place[1]}"
     if offset > log.log_end:
         return (
@@ -123,7 +123,7 @@ def effect(row: PlanRow) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanTotals:
-    """What a plan does in all. Times are the longest of any partition (ms), None if none is known."""
+    """The totals of a plan. Times are the longest of any partition (ms), None if none is known."""
 
     partitions: int
     again: int

@@ -28,7 +28,7 @@ class ToLatest:
 
 @dataclass(frozen=True, slots=True)
 class ToCurrent:
-    """What is committed, with a new time of commit; the log's end where nothing is."""
+    """The committed offset, with a new commit time; the log's end where nothing is committed."""
 
 
 @dataclass(frozen=True, slots=True)

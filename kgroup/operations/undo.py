@@ -27,7 +27,7 @@ class WayBack:
 
 
 def way_back(journal: Journal, group: str, now: Mapping[TopicPartition, Position]) -> WayBack:
-    """What to do for a group that now has these commits. Partitions that are as before need nothing."""
+    """The way back for a group that now has these commits. Partitions that are as before need nothing."""
     way = WayBack()
     for number, step in enumerate(journal.steps):
         if step.group != group or number not in journal.begun | journal.applied:

@@ -55,7 +55,7 @@ class ShareSnapshotValue:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShareUpdateValue:
-    """What has changed since; `start_offset` is -1 where it has not."""
+    """The changes since the snapshot; `start_offset` is -1 where it has not changed."""
 
     snapshot_epoch: int
     leader_epoch: int

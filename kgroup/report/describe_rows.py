@@ -193,7 +193,7 @@ def _member_rows(seen: SeenGroup) -> Iterator[Row]:
 
 
 def _to_come(member: Member) -> str | None:
-    """What it is to own, where that is not what it owns."""
+    """The partitions a member is to own, where these differ from what it owns."""
     if member.target is None or set(member.target) == set(member.owned):
         return None
     return partitions_text(member.target) or "nothing"

@@ -1,4 +1,4 @@
-"""Where output goes: standard output, or a file named in errors; and how wide it may be.
+"""The destination of output: standard output, or a file named in errors; and how wide it may be.
 
 A file gets its name when it is whole: a full disk or a fault on the way leaves what was there before.
 """
@@ -97,7 +97,7 @@ def _require(path: Path, mode: int) -> None:
 
 
 def _may_be_replaced(path: Path) -> bool:
-    """What stands for an open file, like /dev/stdout, has others who write there."""
+    """False for a path that names an open file, like /dev/stdout: others write to it too."""
     is_name = not path.absolute().is_relative_to("/dev") and not path.absolute().is_relative_to("/proc")
     return is_name and (path.is_file() or not path.exists())
 

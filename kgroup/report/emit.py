@@ -43,7 +43,7 @@ class OutputFormat(Enum):
 
 
 class Kind(Enum):
-    """What a column's values are; None is unknown in all of them."""
+    """The type of a column's values; None is unknown in all of them."""
 
     TEXT = "text"
     INTEGER = "integer"
@@ -188,7 +188,7 @@ def _lines(
 
 
 def _note(stream: IO[str], text: str) -> None:
-    """What is no part of the table goes where notes go, behind the rows."""
+    """Print a note, which is no part of the table, where notes go, after the rows."""
     stream.flush()
     print(f"kgroup: {text}", file=sys.stderr, flush=True)
 
@@ -214,7 +214,7 @@ def table_lines(
 
 
 def table_columns(columns: Sequence[Column]) -> list[TableColumn]:
-    """How a table lays these columns out."""
+    """The layout of these columns in a table."""
     return [
         TableColumn(
             heading=column.heading,

@@ -38,7 +38,7 @@ def emit_batches(batches: Iterable[pa.RecordBatch], columns: Sequence[Column], o
 
 
 def transit_schema(columns: Sequence[Column]) -> pa.Schema:
-    """What columns are on their way here: as in `arrow_schema`, but times are epoch ms."""
+    """The schema of columns in transit: as in `arrow_schema`, but times are epoch ms."""
     return arrow_schema(transit_columns(columns))
 
 

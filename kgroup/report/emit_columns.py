@@ -127,7 +127,7 @@ def _column_of(chunk: Columns, name: str) -> Sequence[object]:
 
 
 def _each(values: Sequence[object], kind: Kind, shown: Callable[[object], Shown]) -> list[Shown]:
-    """What is shown of each value: of a name, which many rows share, it is worked out once."""
+    """Each value as shown; a value that many rows share is worked out once."""
     if kind is Kind.NESTED:  # rows often have the very same list
         distinct = {id(value): value for value in values}
         nested = {place: shown(value) for place, value in distinct.items()}

@@ -108,7 +108,7 @@ def fsck_rows(checks: Iterable[PartitionCheck]) -> Iterator[Row]:
 
 
 def _what(check: PartitionCheck) -> str | None:
-    """Where, and why; of a partition that is well, what might be noted."""
+    """The place and reason of the first obstacle; for a partition without any, remarks."""
     parts = []
     if check.obstacles:
         first = check.obstacles[0]

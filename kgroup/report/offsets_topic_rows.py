@@ -1,4 +1,4 @@
-"""What fills the offsets topic, as rows; their bytes add up to the files' sizes."""
+"""Contents of the offsets topic as rows; their bytes add up to the files' sizes."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field

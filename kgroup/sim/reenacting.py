@@ -49,7 +49,7 @@ class _Stage:
         self._world = World(_scenario(plan), seed, storage, None, codec=False, member_type=ReenactedMember)
 
     def play(self) -> None:
-        """From the first act to the end."""
+        """Play from the first act to the end."""
         schedule = self._world.schedule
         for act in self._plan.acts:
             schedule.at(self._plan.start_ms + act.at_ms, partial(self._do, act))

@@ -179,7 +179,7 @@ def _asking_for(topic: str, member: SimMember, chance: Random) -> SimMember:
 
 
 def _properties(chance: Random) -> dict[str, str]:
-    """What the brokers obey: at times a short retention, and no room for everybody."""
+    """The brokers' settings: at times a short retention, and too little room for everybody."""
     properties = {
         "offsets.topic.num.partitions": "3",
         "transaction.state.log.num.partitions": "3",

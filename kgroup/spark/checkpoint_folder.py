@@ -50,7 +50,7 @@ class CheckpointFolder:
         }
 
     def bytes_of(self, names: Iterable[str]) -> int:
-        """How long these are together."""
+        """The total size of these."""
         total = 0
         for name in names:
             files, folder = self._hadoop(self.path(name))
@@ -63,7 +63,7 @@ class CheckpointFolder:
         files.delete(folder, True)
 
     def damaged(self, why: str) -> InputError:
-        """What to raise for it."""
+        """The error to raise for damage."""
         return damaged(self._checkpoint, why)
 
     def damage_named(self) -> AbstractContextManager[None]:
@@ -86,7 +86,7 @@ def _kind_of(file: str) -> str:
 
 
 def damaged(checkpoint: str, why: str) -> InputError:
-    """What to raise for a checkpoint that cannot be gone on with."""
+    """The error to raise for a checkpoint that cannot be continued from."""
     return InputError(
         f"--checkpoint {checkpoint}: damaged: {why}; give a new folder, and the log is read from its"
         " beginning"

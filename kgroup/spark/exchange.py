@@ -90,7 +90,7 @@ class KeptBatches:
     def turned(
         self, name: str, schema: "pa.Schema", turn: "Callable[[pa.RecordBatch], pa.RecordBatch]"
     ) -> "DataFrame":
-        """What executors make of the batches, of `schema`, as rows of Spark."""
+        """The batches as turned by executors, of `schema`, as rows of Spark."""
         from pyspark.sql.pandas.types import from_arrow_schema
 
         return self._named(name).mapInArrow(partial(_unfold, turn=turn), from_arrow_schema(schema))

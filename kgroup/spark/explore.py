@@ -46,7 +46,7 @@ _GOOGLE: Final = "gcs"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """What a folder holds, by paths below it; all of it empty if there is an `error`.
+    """A folder's contents, by paths below it; all of it empty if there is an `error`.
 
     `sizes` are of files of which only the size is known here: segments, of the offsets topic or of none that
     a name says, and empty stands for other files of a partition. `contents` are of small files, as base64.
@@ -71,7 +71,7 @@ class Found:
 
 
 def explore(uri: str, storage: Storage) -> str:
-    """What lies at a URI, a folder's or a file's: `Found` as JSON, of which `error` says what went wrong."""
+    """The contents of a URI, a folder's or a file's: `Found` as JSON, with any `error` in it."""
     try:
         system, root = storage.open(uri)
         with raised_as_source_error(uri):
@@ -256,7 +256,7 @@ def _end_of(items: "Iterable[Batch | Damage]") -> int | None:
 
 
 def _last_entry(system: "FileSystem", path: str, base_offset: int) -> OffsetEntry | None:
-    """Of an index that may be padded with zeros to 10 MiB, of which only the first are read."""
+    """The last entry of an index that may be padded with zeros to 10 MiB; only the first are read."""
     raw = b""
     try:
         with system.open_input_file(path) as file:

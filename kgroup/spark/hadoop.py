@@ -19,7 +19,7 @@ _SITE: Final = "yarn-site.xml"
 
 
 def storage_of(session: "SparkSession") -> Storage:
-    """How a session reaches storage: its `spark.hadoop.*`, and the files of HADOOP_CONF_DIR.
+    """A session's way to storage: its `spark.hadoop.*`, and the files of HADOOP_CONF_DIR.
 
     Spark also puts AWS's keys there that are in its environment. Of a Spark Connect server only what is among
     the settings of the session. Raises KgroupError if Spark does not answer.
@@ -54,7 +54,7 @@ def _settings_in(document: str) -> dict[str, str]:
 
 
 def check_yarn(environment: Mapping[str, str] = os.environ) -> str:
-    """What says where YARN is, like `HADOOP_CONF_DIR=/etc/hadoop`.
+    """The setting that locates YARN, like `HADOOP_CONF_DIR=/etc/hadoop`.
 
     Raises KgroupError, with what to set, if nothing does: Spark would print a stack of Java's.
     """

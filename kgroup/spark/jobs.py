@@ -81,7 +81,7 @@ def kept_pieces(
 
 
 def of_each_part(parts: "DataFrame", function: Callable[[Any], Value], what: str) -> list[Value]:
-    """What a function says of each part, by offsets partition; executors call it, and it can be packed.
+    """The function's value for each part, by offsets partition; executors call it, and it can be packed.
 
     Raises KgroupError if the answers, which are `what`, are too much for the driver.
     """

@@ -62,11 +62,11 @@ class OffsetsTopic(Protocol):
 
     @classmethod
     def of_description(cls, described: Mapping[str, Any]) -> Self:
-        """What `described` has said of one, anywhere."""
+        """The topic that `described` has described, anywhere."""
         ...
 
     def described(self) -> Mapping[str, Any]:
-        """How to reach it, in JSON's types: passwords are among it."""
+        """The way to reach it, in JSON types, passwords included."""
         ...
 
     @property
@@ -87,7 +87,7 @@ class OffsetsTopic(Protocol):
         ...
 
     def epoch_ends(self, epochs: Mapping[int, int]) -> EpochEnds:
-        """Where leader epochs end; without partitions that have to be asked again."""
+        """The ends of leader epochs; without partitions that have to be asked again."""
         ...
 
     def epochs_before(self, offsets: Mapping[int, int]) -> Mapping[int, int | None]:
@@ -95,7 +95,7 @@ class OffsetsTopic(Protocol):
         ...
 
     def boundaries(self, spans: Spans) -> Mapping[int, int]:
-        """By partition: the offset behind the batch with the first offset of a span, or the span's end."""
+        """The offset after the batch with the first offset of a span, or the span's end, by partition."""
         ...
 
     def copy(self, spans: Spans, folder: Path) -> Mapping[int, tuple[Path, int]]:
@@ -119,7 +119,7 @@ class LiveDataSource(DataSource):
         return SOURCE
 
     def schema(self) -> StructType:
-        """That of parts."""
+        """The schema of parts."""
         return LIVE_SCHEMA
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802  Spark's name

@@ -8,7 +8,7 @@ from kgroup.spark.reductions import Both, LastCommitsOfEach, NewestRecords, Reac
 
 
 def reduction_as_json(reduction: Reduction[Any]) -> str:
-    """What `reduction_of_json` makes an equal one of. Raises InputError for one that has no name."""
+    """JSON from which `reduction_of_json` makes an equal one. Raises InputError for one without a name."""
     return json.dumps(_described(reduction))
 
 

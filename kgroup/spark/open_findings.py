@@ -33,7 +33,7 @@ Decide = Callable[[Sequence[Row]], tuple[Sequence[Row], Sequence[Row]]]
 
 
 class OpenFindings:
-    """What was open after the last micro-batch; it is held in memory and in the checkpoint."""
+    """The findings open after the last micro-batch, held in memory and in the checkpoint."""
 
     def __init__(self, session: "SparkSession", checkpoint: str) -> None:
         self._session = session

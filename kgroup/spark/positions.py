@@ -1,4 +1,4 @@
-"""How far a stream has read a topic, in which incarnation of it, and how a replaced log is noticed.
+"""Positions of a stream in a topic and in which incarnation of it, and how a replaced log is noticed.
 
 Kafka: KIP-101 and KIP-320 (a record is told by its offset and its leader epoch; a consumer whose record is
 gone has to begin anew), KIP-516 (topic ids).
@@ -89,7 +89,7 @@ class TopicNow:
 
 
 def looked_at(read: Positions, now: TopicNow, epoch_ends: EpochEnds) -> tuple[Positions, frozenset[int]]:
-    """From where to go on in each partition, and those that cannot be gone on with now.
+    """The positions to continue from, and the partitions that cannot be continued now.
 
     Partitions whose log is another one, or has lost what was not read yet, begin anew, and those that have
     come begin. `epoch_ends` are of the epochs of `read`, and lack those of partitions to be asked again.
@@ -145,7 +145,7 @@ class SpanToRead:
 
 
 def to_read(start: Positions, end: Positions) -> list[SpanToRead]:
-    """What lies between the positions at the start and at the end of a micro-batch, by partition."""
+    """The spans between the positions at the start and at the end of a micro-batch, by partition."""
     spans = []
     for partition, until in sorted(end.partitions.items()):
         since = start.partitions.get(partition)
@@ -173,7 +173,7 @@ def _another_topic(read: Positions, now: TopicNow) -> str | None:
 
 
 def _broken(position: Position, span: tuple[int, int], epoch_end: tuple[int, int] | None) -> str | None:
-    """Why a log cannot be gone on with from a position, None if it can."""
+    """The reason a log cannot be continued from a position, None if it can."""
     start, end = span
     if start > position.offset:
         return f"the log begins at {start}, and {position.offset} was next: what lay between is gone unread"

@@ -9,7 +9,7 @@ Key = TypeVar("Key")
 
 
 def even_ends(sample: Iterable[tuple[Key, int]], rows_of_range: int) -> tuple[Key, ...]:
-    """Where ranges end, that of each being the first key of the next one.
+    """The ends of ranges, each being the first key of the next one.
 
     `sample` are keys, each standing for a number of rows. A key is in one range, however
     many rows it stands for.

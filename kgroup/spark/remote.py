@@ -202,7 +202,7 @@ def _apart(places: Iterable[tuple[Storage, str]]) -> Iterator[tuple[Storage, str
 
 
 class _Tree:
-    """What has been found below a URI so far."""
+    """The findings below a URI so far."""
 
     def __init__(self, storage: Storage, uri: str) -> None:
         self.uri = uri
@@ -212,7 +212,7 @@ class _Tree:
         self._found: dict[str, Found] = {}
 
     def take(self, below: str, found: Found) -> None:
-        """What a folder below holds. Raises SourceError if the tree itself cannot be read."""
+        """Take over a folder's contents. Raises SourceError if the tree itself cannot be read."""
         uri = f"{self.uri}/{below}" if below else self.uri
         if found.error is not None and not below:
             raise SourceError(found.error)

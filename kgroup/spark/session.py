@@ -177,7 +177,7 @@ def _started(master: str, conf: Mapping[str, str], name: str) -> "Iterator[Spark
 
 
 def _archive(java: Java, master: str, conf: Mapping[str, str]) -> JavaArchive | None:
-    """That of the classes of PySpark's own jars, which is what runs locally."""
+    """The archive of the classes in PySpark's own jars, which is what runs locally."""
     import pyspark
 
     if not _is_local(master):

@@ -65,7 +65,7 @@ def is_uri(path: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Storage:
-    """How to reach what URIs name: Hadoop's settings as Spark has them, but for Hadoop's own defaults."""
+    """Access to what URIs name: Hadoop's settings as Spark has them, but for Hadoop's own defaults."""
 
     settings: Mapping[str, str] = field(default_factory=dict, repr=False)  # there are secrets among them
 
@@ -101,7 +101,7 @@ class Storage:
 
 @contextmanager
 def raised_as_source_error(uri: str) -> Iterator[None]:
-    """What a file system raises inside as SourceError of one line, which names the URI and what to set."""
+    """Raise a file system's errors as SourceError of one line, which names the URI and what to set."""
     import pyarrow as pa
 
     try:

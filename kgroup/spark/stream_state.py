@@ -34,7 +34,7 @@ _MERGED_AT_ONCE: Final = 16
 
 @dataclass(frozen=True, slots=True)
 class Advanced(Generic[Part]):
-    """What the log has come to, and why partitions were begun anew in this micro-batch."""
+    """The state of the log, and why partitions were begun again in this micro-batch."""
 
     whole: Part
     anew: Mapping[int, str]
@@ -81,7 +81,7 @@ class StreamState(Generic[Part]):
         return Advanced(self._reduction.merge(part for _, part in sorted(parts.items())), anew)
 
     def _load(self, number: int) -> None:
-        """What micro-batch `number` left."""
+        """Load the state that micro-batch `number` left."""
         names = self._folder.whole()
         bases = sorted(int(name.removeprefix(_BASE)) for name in names if name.startswith(_BASE))
         if bases and bases[-1] > number:
@@ -145,7 +145,7 @@ class StreamState(Generic[Part]):
 
 
 def followed(before: Any, rows: Iterable[Mapping[str, Any]], reduction: Reduction[Any]) -> Any:
-    """What rows of one offsets partition make of what was before, which is None if there was nothing."""
+    """The state after rows of one offsets partition; `before` is None if there was none."""
     from kgroup.spark.parts.kinds import unpack
 
     parts = [] if before is None else [before]

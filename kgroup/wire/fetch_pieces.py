@@ -59,7 +59,7 @@ def _encoded(kind: Any, value: Any, version: int, flexible: bool) -> bytes:
 
 
 def _filled(encoded: bytes, size: int, flexible: bool) -> bytes:
-    """What was written with an empty last field, up to that field, which has this size instead."""
+    """The encoding up to and including its last field, written empty, which gets this size instead."""
     if not flexible:
         assert encoded.endswith(bytes(_INT.size))
         return encoded[: -_INT.size] + _INT.pack(size)

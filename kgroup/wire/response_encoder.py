@@ -134,7 +134,7 @@ class _EncoderSource:
         close()
 
     def _functions_for_rows(self, struct: Any) -> dict[str, str]:
-        """By the name of a struct that repeats: an expression of its tuples that gives the bytes of each."""
+        """Expressions that give the bytes of each tuple of a repeated struct, by the struct's name."""
         written: dict[str, str] = {}
         for field in self._fields(struct):
             if not field.is_struct_array():

@@ -52,7 +52,7 @@ def block_tables(
 
 
 def transactions(chosen: ChosenItems, source: FileSource) -> Transactions | None:
-    """How the transaction of each item of the block ended; None if no item is in any."""
+    """The outcome of each item's transaction; None if no item of the block is in one."""
     of = chosen.of
     heads, offsets = of.block.heads, of.block.cells[Cell.LOG_OFFSET, : of.block.count]
     is_open = (heads[Head.TRANSACTIONAL] == 1) & (heads[Head.CONTROL] == 0)

@@ -171,7 +171,7 @@ class Decoded(Tabular):
         return json_texts(self.records(), self._source, self._names)
 
     def arrow_columns(self) -> Sequence[Column]:
-        """As `kgroup decode -o parquet` has them."""
+        """The columns of `kgroup decode -o parquet`."""
         return ARROW_COLUMNS
 
     def arrow_rows(self) -> Iterator[Row]:

@@ -1,4 +1,4 @@
-"""Which records `kgroup decode` shows."""
+"""The filter of `kgroup decode`: which records it shows."""
 
 import re
 from collections.abc import Sequence
@@ -120,7 +120,7 @@ def parse_topics(given: Sequence[str]) -> tuple[tuple[str, frozenset[int] | None
 
 
 def _type_names(read: ReadRecord) -> set[str]:
-    """What `--type` calls the record; one with an undecodable value is of its key's type, too."""
+    """The record's names for `--type`; one with an undecodable value also has its key's type."""
     match read.entry:
         case OffsetsEntry(type=record_type):
             return {type_name_of(record_type)}

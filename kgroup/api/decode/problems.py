@@ -49,7 +49,7 @@ class Problems:
             self._name(read, "; ".join(shown))
 
     def unnamed(self) -> Iterator[str]:
-        """How many records of each kind were not named."""
+        """A line for each kind of problem with the number of records not named."""
         for number, fault in ((self.undecodable, "that cannot be decoded"), (self.odd, "with something odd")):
             if number > _NAMED_MAX:
                 yield f"{counted(number - _NAMED_MAX, 'more record')} {fault}, not named here"

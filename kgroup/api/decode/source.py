@@ -30,7 +30,7 @@ class EntrySource(Protocol):
         """Records that may be in the selection, partition after partition, in the order of each log."""
 
     def outcome(self, read: ReadRecord) -> TransactionOutcome | None:
-        """How the record's transaction ended; None if it is in none."""
+        """The outcome of the record's transaction; None if it is in none."""
 
 
 class FileSource:

@@ -108,7 +108,7 @@ def _is_absent(group: Group | Refused) -> bool:
 
 
 def _as_group(group_id: str, group: Group | Refused, listed: ListedGroup | None) -> Group:
-    """What the list of groups says about a group that its coordinator does not describe."""
+    """The group as described, or what the list of groups says about one its coordinator does not describe."""
     if isinstance(group, Group):
         return group
     state = listed.state if listed is not None and listed.state is not None else ""

@@ -137,14 +137,14 @@ def _commits(
 
 
 def _made_ms(commit: LoggedEntry) -> int:
-    """When it was made; it may count only later, when its transaction ends."""
+    """The commit's own time; it may count only later, when its transaction ends."""
     assert isinstance(commit.entry, OffsetsEntry)
     assert isinstance(commit.entry.value, OffsetCommitValue)
     return commit.entry.value.commit_timestamp
 
 
 def _times(commits: Sequence[_Commit], kind: DeadlineKind, bound: int, now_ms: int) -> list[int]:
-    """When log ends are to be known: at each commit, and between, as far back as the bound reaches."""
+    """Times at which to look up log ends: at each commit and in between, as far back as the bound reaches."""
     length_ms = max(bound if kind in _OF_TIME else 0, now_ms - commits[0].at_ms)
     grid = {now_ms - length_ms * number // _TIMES for number in range(_TIMES + 1)}
     return sorted(grid | {commit.at_ms for commit in commits})

@@ -24,7 +24,7 @@ _BYTES_MAX: Final = 256 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """How many claims there are, and what does not hold: a line each, with the number of the claim."""
+    """The number of claims, and a line for each that does not hold, with its number."""
 
     claims: int
     failures: tuple[str, ...]
@@ -109,7 +109,7 @@ def _offsets(cited: Cited) -> range:
 
 
 class _There:
-    """What the logs have of what is cited."""
+    """The cited evidence, as found in the logs."""
 
     def __init__(
         self, reader: EvidenceReader, items: Mapping[tuple[int, int], LoggedEntry], gaps: Set[OffsetGap]
@@ -171,7 +171,7 @@ class _There:
 
 
 class _NotThereError(Exception):
-    """What is cited is not in the logs."""
+    """Raised if a cited item is not in the logs."""
 
 
 def _short(says: object) -> str:

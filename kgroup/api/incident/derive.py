@@ -24,7 +24,7 @@ Derived = dict[str, Any] | None
 
 
 def derive(kind: ClaimKind, group: str, question: Says, evidence: Evidence) -> Derived:
-    """What the evidence says to the question; None if it says nothing.
+    """The answer of the evidence to the question; None if it has none.
 
     Raises InputError for an invalid question.
     """

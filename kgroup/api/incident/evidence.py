@@ -39,7 +39,7 @@ class DataBatch:
 
     @property
     def batch(self) -> Batch:
-        """What it holds."""
+        """The batch itself."""
         return self.placed.batch
 
     def raw(self) -> bytes:

@@ -204,7 +204,7 @@ def _certain(logs: OpenedLogs, groups: Sequence[str], span: _Span) -> dict[str, 
 
 
 def _weight(timeline: Timeline | None, findings: Sequence[Finding], span: _Span) -> int:
-    """How much happened to a group, roughly in ms: findings weigh most, then time that partitions waited."""
+    """A group's weight by how much happened, roughly in ms: findings first, then time partitions waited."""
     weight = 3_600_000 * len(findings)
     if timeline is not None:
         began = rebalances(timeline, span.from_ms, span.to_ms)
@@ -438,7 +438,7 @@ class _Maker:
         return Claim(kind=ClaimKind.LAG, group=group, question=question, says=says, cited=chosen.cited())
 
     def _ahead(self, group: str, items: Sequence[Item]) -> Iterator[Claim]:
-        """What comes, as of the end of the time."""
+        """Claims about deadlines to come, as of the end of the time."""
         own = _until(items, self._until_ms)
         places = partitions_of(own)
         if len(places) <= _PARTITIONS_MAX:
@@ -498,7 +498,7 @@ def proof_of_ends(
 
 
 def _until(items: Sequence[Item], until_ms: int | None) -> Sequence[Item]:
-    """What stood in the log by then."""
+    """The items that were in the log by then."""
     if until_ms is None:
         return items
     return [item for item in items if isinstance(item, OffsetGap) or item.timestamp_ms <= until_ms]

@@ -32,11 +32,11 @@ class PartsSource(Protocol):
 
     @property
     def problems(self) -> Sequence[str]:
-        """What could not be read, besides what `parts` raises."""
+        """Read errors, other than those that `parts` raises."""
 
     @property
     def remarks(self) -> Sequence[str]:
-        """What else there is to say, when all rows were asked about."""
+        """Further remarks, once all rows have been asked about."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +50,7 @@ class BreakdownColumns:
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """What could not be read, once it has been met."""
+        """Read errors, complete once all rows have been asked about."""
         return (*self.source.problems, *self.unreadable)
 
     def fill(self, rows: Sequence[LagRow]) -> Columns:
@@ -88,7 +88,7 @@ class BreakdownColumns:
 
 @dataclass(frozen=True, slots=True)
 class PartsInLogs:
-    """By the partition's own log, if that is here."""
+    """Parts from the partition's own log, if that is here."""
 
     logs: DataLogs
 
@@ -106,7 +106,7 @@ class PartsInLogs:
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """What cannot be read is raised."""
+        """None: whatever cannot be read is raised."""
         return ()
 
     @property

@@ -45,7 +45,7 @@ class PartsInCluster:
             self._last_stable.update(self.cluster.last_stable_offsets(unknown))
 
     def parts(self, row: LagRow) -> UnreadParts | None:
-        """What was fetched."""
+        """The parts that were fetched, if any."""
         return self._answers.get(_place(row))
 
     def last_stable_offset(self, row: LagRow) -> int | None:
@@ -70,6 +70,6 @@ class PartsInCluster:
 
 
 def _place(row: LagRow) -> UnreadPlace:
-    """Where what is unread begins: records before the log's start are gone."""
+    """The place of the first unread record; records before the log's start are gone."""
     assert row.current_offset is not None, "can_be_told is asked first"
     return UnreadPlace(row.topic, row.partition, max(row.current_offset, row.log_start_offset or 0))

@@ -29,7 +29,7 @@ class OffsetsPartitionsDown:
         return cls(cluster=logs.cluster.name, partitions=tuple(sorted(logs.leaderless)), count=count)
 
     def findings(self, groups: Sequence[str] | None) -> Iterator[Finding]:
-        """By the names of `groups` that are asked for; a pattern may match any that are there."""
+        """Findings for these groups if all are given by name; a pattern may match any group there."""
         named = [group for group in groups or () if not is_pattern(group)]
         some = groups is not None and len(named) == len(groups)
         return offsets_partitions_down(self.partitions, self.count, named if some else ())

@@ -121,7 +121,7 @@ def _events(facts: GroupFacts) -> Iterator[tuple[int, str]]:
 
 
 def _found(findings: Sequence[Finding], facts: GroupFacts | None) -> _Found:
-    """What the worst finding, which comes first, says of a group; nothing without any."""
+    """The worst finding of a group, which comes first, as columns; empty without one."""
     if not findings:
         return {}
     worst = findings[0]

@@ -186,7 +186,7 @@ def subscribed_topics(groups: Mapping[str, Group]) -> set[str]:
 
 
 def furthest_since(commits: pa.Table, since_ms: int) -> dict[TopicPartition, int]:
-    """By topic partition the furthest offset that was committed at a time (epoch ms) or later."""
+    """The furthest offset of each topic partition among commits made at this time (epoch ms) or later."""
     since = commits.take(numbers(np.flatnonzero(values_of(commits["commit_timestamp"]) >= since_ms)))
     furthest: dict[TopicPartition, int] = {}
     for commit in iterate_commits(since):
@@ -317,7 +317,7 @@ def _topic_id(raw: bytes | None) -> UUID | None:
 
 
 def pending_commits(newest: "Newest") -> set[PartitionOfGroup]:
-    """Where a commit of an open transaction is newer than what counts, tombstones included."""
+    """Partitions with a commit in an open transaction newer than what counts, tombstones included."""
     if not newest.pending.num_rows:
         return set()
     settled = {

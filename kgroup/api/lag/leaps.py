@@ -85,7 +85,7 @@ class Leaps:
 
 
 def _starts(table: pa.Table, ends: LogEnds) -> NDArray[np.int64]:
-    """Where the log of each step's partition begins, `_NO_START` if nobody knows."""
+    """The log start of each step's partition, `_NO_START` if unknown."""
     topics, partitions = values_of(table["topic"]), values_of(table["partition"])
     order = ordered_by(topics, partitions)
     firsts = order[begins_of([topics[order], partitions[order]])]

@@ -27,7 +27,7 @@ def read_on_spark(
 
 
 def amount_of(logs: "OpenedLogs") -> str:
-    """How much there is to read: segments, and their bytes as far as these are known."""
+    """The amount to read: segments, and their bytes as far as these are known."""
     from kgroup.spark.tasks import bytes_of
 
     segments = (logs.sources if logs.remote is None else logs.remote.sources).segments
@@ -35,7 +35,7 @@ def amount_of(logs: "OpenedLogs") -> str:
 
 
 def reduction_of(plan: "ScanPlan") -> "Reduction[Any]":
-    """To what executors reduce the log; `scanned_of` takes what is left."""
+    """The reduction that executors make of the log; `scanned_of` takes the result."""
     from kgroup.spark.reductions import Both, LastCommitsOfEach, NewestRecords, ReachAndRounds
 
     if plan.keep is None:
@@ -45,7 +45,7 @@ def reduction_of(plan: "ScanPlan") -> "Reduction[Any]":
 
 
 def scanned_of(plan: "ScanPlan", part: Any) -> "Scanned":
-    """What counts of the part that the plan's reduction left."""
+    """The plan's result from what its reduction left of the log."""
     if plan.keep is None:
         return plan.scanned(part, None, None)
     (newest, last), history = part if plan.history else (part, None)

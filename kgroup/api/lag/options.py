@@ -1,4 +1,4 @@
-"""What a lag report should contain. No heavy imports."""
+"""Options for the contents of a lag report. No heavy imports."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ WINDOW_COMMITS: Final = 10  # as many as Burrow keeps by default
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LagOptions:
-    """What each report should contain. `groups` and `topics` are names or a shell's patterns; None is all.
+    """Options for the contents of each report. `groups` and `topics`: names or shell patterns; None is all.
 
     `log_ends` is a file of log ends that win over all others. `rules` and `time_lag` are None where no status
     and no time lag is wanted. `hygiene` is for findings: those of hygiene, too.
@@ -44,7 +44,7 @@ class LagOptions:
 
     @property
     def plan(self) -> "ScanPlan":
-        """What has to be read of the log: findings and kgroup's own rules ask what was before."""
+        """The plan for reading the log: findings and kgroup's own rules also need earlier commits."""
         from kgroup.scan.reductions.scanned import ScanPlan
 
         last_commits = self.judges or self.time_lag is not None

@@ -1,4 +1,4 @@
-"""What the partitions' own logs, if they lie next to the offsets topic, prove about unread records."""
+"""Proof about unread records from the partitions' own logs, if they lie next to the offsets topic."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -33,7 +33,7 @@ class OwnLogs:
     problems: list[str]
 
     def proof(self, row: LagRow, window_of: Callable[[LagRow], CommitWindow]) -> LogProof:
-        """What is proven of a row with a lag and commits in its window. That is made if the log is here."""
+        """The proof for a row with a lag and commits in its window, which is only made if the log is here."""
         try:
             if self.logs.end(row.topic, row.partition) is None:
                 return NO_LOG
@@ -79,7 +79,7 @@ class OwnLogs:
     def _went(
         self, row: LagRow, window: CommitWindow, clock: RecordClock, proven: LogProof
     ) -> LogWent | None:
-        """From the first commit on, as long as commits or the log went on."""
+        """The log's progress from the first commit on, for as long as commits or the log went on."""
         begun_ms = window.commits[0].timestamp
         ended_ms = max(window.commits[-1].timestamp, proven.passed_until_ms or begun_ms)
         if ended_ms <= begun_ms:

@@ -36,7 +36,7 @@ _EVERY = matcher(None)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PieceReport:
-    """What executors are told to make a report of groups that come with all that is theirs.
+    """Instructions for executors: make a report of groups that come with everything of theirs.
 
     `reach` is how far anybody got in the whole log, packed, None if that is not asked for. `data_logs` are
     where the logs of topics lie. With `only_findings` rows are not made, but for what may be failed on.
@@ -89,7 +89,7 @@ class PieceReport:
         return report_from(logs, self.options, inputs, scanned, self.as_of)
 
     def _of_findings(self, report: LagReport, found: list[str]) -> Iterator[Columns]:
-        """What --fail-on may look at of rows, while findings are gathered."""
+        """The columns that --fail-on may look at, while findings are gathered."""
         wanted = matcher(self.options.topics)
         for group in report.groups():
             found += _texts(group)
@@ -104,7 +104,7 @@ class PieceReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PieceNote:
-    """What is to be said of some groups besides their rows; the driver puts those of all together.
+    """Remarks on some groups besides their rows; the driver combines those of all pieces.
 
     `first` is the first of the groups. `commits` and `pending` are numbers; `group_ids` are there where
     groups were asked for by names, `streams` are groups. The rest are lines, each once.

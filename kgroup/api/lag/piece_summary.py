@@ -1,4 +1,4 @@
-"""What the driver must know of a piece of the log before executors can make the rows of its groups."""
+"""Summaries of pieces of a log, which the driver needs before executors can make the rows of its groups."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -32,14 +32,14 @@ TopicNames = dict[UUID, str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Summing:
-    """What executors are told to sum up a piece: `known_names` of topics, and when logs were sampled."""
+    """Instructions for summing up a piece: the `known_names` of topics, and when logs were sampled."""
 
     options: LagOptions
     known_names: Mapping[UUID, str]
     recorded_ms: int | None
 
     def of(self, part: Any) -> Any:
-        """Of what the plan's reduction left: JSON's values, what is of no group, and how far anybody got."""
+        """The summary of a reduced part: JSON values, what has no group, and the furthest positions."""
         newest, history = _newest_and_history(part, self.options)
         wanted = matcher(self.options.groups)
         commits = living_commits(newest.commits, wanted)
@@ -83,7 +83,7 @@ class Summing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Summary:
-    """What the summaries of all pieces say together, which are in the order of the log.
+    """The combined summaries of all pieces, in log order.
 
     `sample` are groups, each standing for a number of rows. `unowned` is what is known of no group.
     `furthest` is what was committed since log ends were sampled. `reach` is None where nobody asks how far

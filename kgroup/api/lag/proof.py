@@ -1,4 +1,4 @@
-"""What other groups' commits and the topics' own logs prove about each partition."""
+"""Proof about each partition, from other groups' commits and the topics' own logs."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
@@ -68,7 +68,7 @@ class Reaches:
         )
 
     def times(self, topic: str) -> dict[int, tuple[int, int]]:
-        """By partition of a topic the first and the last time (epoch ms) at which it was seen."""
+        """The first and last time (epoch ms) each partition of a topic was seen, by partition."""
         if self._topics is None:
             self._topics = {}
             for (name, partition), bounds in self._bounds.items():
@@ -116,7 +116,7 @@ class ProofReader:
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """What of the data topics' logs could not be read, once it has been met."""
+        """Read errors of the data topics' logs, as far as they have been read."""
         return (*self._unreadable, *self._transactions.problems)
 
     def window(self, row: LagRow) -> CommitWindow:
@@ -180,13 +180,13 @@ class ProofReader:
         return list(map(self._with_steps, of_groups))
 
     def _with_steps(self, facts: GroupFacts) -> GroupFacts:
-        """By steps of commits that lie further back than the last ones."""
+        """The facts with steps of commits that lie further back than the last ones."""
         if self._stands is not None:
             facts = self._stands.put_to(facts)
         return facts if self._leaps is None else self._leaps.put_to(facts)
 
     def _seen(self, columns: PartitionColumns, steps: Sequence[int]) -> SeenNumbers | None:
-        """By other groups' commits, and by the partition's own log, if it is here."""
+        """The numbers seen in other groups' commits, and in the partition's own log if it is here."""
         if self.reaches is None:
             return None
         seen = columns.seen(self.reaches.of_rows(columns.rows))

@@ -67,7 +67,7 @@ class RepeatedReports:
             self._kept.close()
 
     def _scan(self, logs: OpenedLogs) -> Scanned:
-        """What is new, added to what was read before; all of it anew where that would not be the same.
+        """The scan with new records added, or made afresh where adding would give another result.
 
         A broker replaces segments that it compacts, and somebody who copies a log may be in the middle of a
         batch, which reads as damage.
@@ -84,7 +84,7 @@ class RepeatedReports:
 
 
 class _FileState(NamedTuple):
-    """What shows that a file is another one, or was written to."""
+    """A file's state: a change shows that it was replaced or written to."""
 
     inode: int
     size: int

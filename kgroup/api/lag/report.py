@@ -224,7 +224,7 @@ class Reported(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LagReport(Tabular):
-    """How far groups were behind at `as_of.now_ms`.
+    """The lag of groups at `as_of.now_ms`.
 
     Rows, chunks and findings are computed again at each call, some thousand rows at a time, and query a
     live cluster again where they need it.

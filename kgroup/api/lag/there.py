@@ -201,7 +201,7 @@ class GroupRanges:
 
 
 class _Said:
-    """What the notes on all groups say. Raises NoMatchError if no topic is or matches what was asked for."""
+    """The combined notes on all groups. Raises NoMatchError if no topic matches what was asked for."""
 
     def __init__(
         self, logs: OpenedLogs, options: LagOptions, notes: Sequence[PieceNote], ends: LogEnds
@@ -268,7 +268,7 @@ def _packed(reach: History | None) -> bytes | None:
 
 
 def _data_logs(logs: OpenedLogs) -> tuple[LogDir, ...]:
-    """Where the logs of topics lie, by paths that do not depend on a working folder.
+    """Folders of topics' logs, by paths that do not depend on the working folder.
 
     What stands here for segments on a storage has no records in it, and is not there for executors.
     """

@@ -29,7 +29,7 @@ _POINTS: Final = 60  # as many log ends as kafka-lag-exporter keeps by default
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimesInLogs:
-    """What the segments of data topics say at `now_ms`; damage is told once and leaves an answer unknown.
+    """Time lags at `now_ms` from the segments of data topics; damage is reported once and leaves it unknown.
 
     By the method `exact` or `interpolate`; to bisect a cluster is needed.
     """
@@ -44,13 +44,13 @@ class TimesInLogs:
         """Files are asked when they are needed."""
 
     def time_lag(self, row: LagRow) -> TimeLag:
-        """By the method that was chosen."""
+        """The time lag by the chosen method."""
         if self.method is TimeLagMethod.INTERPOLATE:
             return self._interpolated(row)
         return self._exact(row)
 
     def _exact(self, row: LagRow) -> TimeLag:
-        """By the first unread record."""
+        """The time lag by the first unread record."""
         method = TimeLagMethod.EXACT
         topic, partition, offset, end = _place(row)
         try:
@@ -75,7 +75,7 @@ class TimesInLogs:
         return is_clock_skewed(read, unread.timestamp_ms, newest_ms)
 
     def _interpolated(self, row: LagRow) -> TimeLag:
-        """By the line through past log ends."""
+        """The time lag by the line through past log ends."""
         method = TimeLagMethod.INTERPOLATE
         topic, partition, offset, _ = _place(row)
         try:

@@ -27,10 +27,10 @@ class TimeSource(Protocol):
         """Find out at once what `time_lag` and `rates` will be asked of these rows."""
 
     def time_lag(self, row: LagRow) -> TimeLag:
-        """How long the first unread record has waited, of a row that has one and both of its offsets."""
+        """The time the first unread record has waited, for a row that has one and both of its offsets."""
 
     def rates(self, row: LagRow) -> LagRates:
-        """How fast the log grows and is read."""
+        """The rates at which the log grows and is read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

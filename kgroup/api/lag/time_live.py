@@ -29,7 +29,7 @@ _REFUSED: Final = -1
 
 @dataclass(slots=True, kw_only=True)
 class TimesInCluster:
-    """What the cluster says at `now_ms`; interpolation needs `looks`, with the rows that are asked about.
+    """Time lags at `now_ms` from the cluster; interpolation needs `looks` with the rows in question.
 
     Rates are those between looks; at a single one, since the first of a group's last commits, as the cluster
     knows where its logs ended then. Answers are kept, as other groups ask about the same places.
@@ -72,7 +72,7 @@ class TimesInCluster:
         self.problems += [line for line in problems if line not in self.problems]
 
     def time_lag(self, row: LagRow) -> TimeLag:
-        """By the method that was chosen, of a row that was asked about."""
+        """The time lag by the chosen method, for a row that was asked about."""
         match self.method:
             case TimeLagMethod.EXACT:
                 return self._exact(row)
@@ -129,7 +129,7 @@ class TimesInCluster:
 
 
 def _place(row: LagRow) -> UnreadPlace:
-    """Where to look for what the row's group has not read: records before the log's start are gone."""
+    """The place of the first unread record; records before the log's start are gone."""
     assert row.current_offset is not None
     return UnreadPlace(row.topic, row.partition, max(row.current_offset, row.log_start_offset or 0))
 

@@ -26,12 +26,12 @@ class TransactionSource(Protocol):
 
     @property
     def problems(self) -> Sequence[str]:
-        """What could not be read, once it has been met."""
+        """Read errors, as far as the logs have been read."""
 
 
 @dataclass(frozen=True, slots=True)
 class TransactionsInLogs:
-    """By the partition's own log, if that is here."""
+    """Open transactions by the partition's own log, if that is here."""
 
     logs: DataLogs
     problems: list[str] = field(default_factory=list)

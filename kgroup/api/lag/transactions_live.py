@@ -14,7 +14,7 @@ from kgroup.protocol.log_listing import OpenTransaction
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransactionsInCluster:
-    """By the last stable offset (`ListOffsets` for readers of committed data), and who keeps it (KIP-664).
+    """Open transactions by last stable offset (`ListOffsets`, read committed) and by producer (KIP-664).
 
     What lies between a committed offset and that is fetched, up to a bound; answers are kept.
     """
@@ -58,7 +58,7 @@ class TransactionsInCluster:
             self._answers[start] = transactions[UnreadPlace(start.topic, start.partition, last)]
 
     def blocking(self, row: LagRow) -> OpenTransaction | None:
-        """What was said when it was asked about."""
+        """The answer for the row, once it has been asked about."""
         return self._answers.get(_place(row))
 
 

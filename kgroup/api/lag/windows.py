@@ -112,5 +112,5 @@ class Windows:
         return Numbers(np.array(changed, np.bool_))
 
     def _changes(self, group: str, row: int) -> tuple[int, ...]:
-        """Where in its offsets partition the membership of the group of a commit changed."""
+        """The log offsets in a commit's offsets partition at which its group's membership changed."""
         return self._membership_changes.get((int(self._offsets_partitions[row]), group), ())

@@ -55,12 +55,12 @@ class HistoryOptions:
 
     @property
     def keep(self) -> Keep:
-        """What the reduction keeps."""
+        """The commits that the reduction keeps."""
         return Keep(slots=self.slots, period_ms=self.length_ms)
 
 
 class Extent(NamedTuple):
-    """When the first and the last commit of a part of the log were made, epoch ms."""
+    """Times of the first and the last commit in a part of the log, epoch ms."""
 
     oldest_ms: int
     newest_ms: int
@@ -159,7 +159,7 @@ def history_here(
 
 
 def plan_history(extents: Iterable[Extent | None], options: HistoryOptions) -> History:
-    """From what there is in the parts of a log to the windows to tell of.
+    """The history's windows, from the extents of the parts of a log.
 
     Raises InputError if the windows are too many, SourceError if there is no commit.
     """

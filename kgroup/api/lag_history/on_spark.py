@@ -57,7 +57,7 @@ class HistoryThere:
     problems: tuple[str, ...]
 
     def batches(self) -> "Iterator[pa.RecordBatch]":
-        """By group, topic, partition, offsets partition and window."""
+        """Batches sorted by group, topic, partition, offsets partition and window."""
         return self.kept.fetched()
 
     def save(self, name: str) -> int:
@@ -144,7 +144,7 @@ class KeyRanges:
 
 @dataclass(frozen=True, slots=True)
 class Makers:
-    """Who makes the rows of a key: one of so many, the same for all groups of a topic partition.
+    """Assigns keys to row makers, by number: all groups of a topic partition share one.
 
     But that what very many groups read is up to several: by topic and partition, how many.
     """
@@ -168,7 +168,7 @@ class Makers:
         return cls(count, several)
 
     def number(self, key: CommitKey) -> int:
-        """From 0 on."""
+        """The number of the key's maker, from 0."""
         first = crc32(f"{key.topic}-{key.partition}".encode())
         several = self.several.get((key.topic, key.partition))
         return (first + (crc32(key.group.encode()) % several if several else 0)) % self.count
@@ -221,7 +221,7 @@ def _in_order(values: "Iterator[KeyedRows | Note]") -> "Iterator[pa.RecordBatch 
 
 
 def _all_unknown(notes: Iterable[Sequence[Any]]) -> UnknownEnds | None:
-    """Of those of each maker of rows: how many and the first, or None; and what several have asked about."""
+    """The makers' unknown ends added up: how many and the first, or None. Shared partitions count once."""
     notes = list(notes)
     shared: set[TopicPartition] = {(topic, partition) for _, places in notes for topic, partition in places}
     unknown = [

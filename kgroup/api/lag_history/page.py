@@ -194,7 +194,7 @@ def step_of(span_ms: int, windows_max: int) -> int:
 
 
 def _oldest_ms(logs: OpenedLogs) -> int | None:
-    """When the offsets topic begins, by the first batch of each of its partitions; None if nothing says."""
+    """The start of the offsets topic, by the first batch of each of its partitions; None if unknown."""
     times: list[int] = []
     for _, segments in groupby(logs.sources, key=attrgetter("folder")):
         batches = (item for segment in segments for item in logs.batches(segment) if isinstance(item, Batch))
@@ -213,7 +213,7 @@ def _offsets(batches: "Iterable[RecordBatch]", first: int, step_ms: int) -> Iter
 def _ends_in_cluster(
     cluster: "Cluster", rows: PageRows, keys: Sequence[CommitKey], times_ms: Sequence[int]
 ) -> AskedEnds:
-    """By one question for each time, all partitions at once; unknown before the first record that is left."""
+    """Log ends from one request per time, all partitions at once; unknown before the first record left."""
     from kgroup.net.admin.timestamps import TimeInLog, first_newer
 
     there = sorted({(key.topic, key.partition) for key in keys} & rows.there)

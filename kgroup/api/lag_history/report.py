@@ -117,7 +117,7 @@ class LagHistory(Tabular):
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """What was left out, and why."""
+        """A line for each thing left out, and why."""
         return tuple(map(self._logs.message, left_out(self._logs.sources)))
 
     @property

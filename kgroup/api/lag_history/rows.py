@@ -46,7 +46,7 @@ class AskedEnds:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class History:
-    """What rows are made with, whatever they are of."""
+    """The settings that all rows are made with."""
 
     windows: WindowsOfTime
     slots: int

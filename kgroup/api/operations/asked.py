@@ -1,4 +1,4 @@
-"""What every operation asks a cluster first, and the refusals that follow from the answers."""
+"""The first requests of every operation, and the refusals that follow from the answers."""
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
@@ -195,7 +195,7 @@ def _places(row: PlanRow) -> tuple[UnreadPlace, UnreadPlace] | None:
 
 
 def expiry_note(cluster: Cluster, group: str) -> str | None:
-    """When a broker deletes offsets that nobody comes for, by its own setting; None if it does not say."""
+    """A note on when a broker deletes unused offsets, by its own setting; None if it does not say."""
     (coordinator,) = cluster.find_coordinators([group])
     if coordinator.node_id is None:
         return None

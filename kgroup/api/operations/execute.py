@@ -22,7 +22,7 @@ from kgroup.report.progress import NO_PROGRESS, Progress
 
 @dataclass(slots=True, kw_only=True)
 class Executed:
-    """How an operation ended: by change, and the line that stopped it, None if it came to its end."""
+    """The outcome of each change, and the line that stopped the operation, None if it was completed."""
 
     outcomes: dict[Change, Outcome] = field(default_factory=dict)
     groups: dict[str, Outcome] = field(default_factory=dict)

@@ -24,10 +24,10 @@ _OFFSETS: Final[Mapping[FindingKind, str]] = {
 def to_before(
     connection: ConnectionOptions, kind_name: str, groups: Sequence[str], now_ms: int
 ) -> dict[str, Strategy]:
-    """By group where it was before findings of a kind, on the partitions that have one.
+    """Each group's position before findings of a kind, on the partitions that have one.
 
-    Of `poison-record`, where it stands. Raises InputError for a kind that names no offset, RefusedError for a
-    group without such a finding, and as reading a live cluster's offsets topic does.
+    For `poison-record`, its position now. Raises InputError for a kind that names no offset, RefusedError for
+    a group without such a finding, and the errors of reading a live cluster's offsets topic.
     """
     kinds = {kind.value: kind for kind in _OFFSETS}
     if kind_name not in kinds:

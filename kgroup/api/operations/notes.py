@@ -1,4 +1,4 @@
-"""What is worth reading before a plan is carried out, of many groups as of one: lines that say it once."""
+"""Notes to read before a plan is carried out; for many groups, each is given once."""
 
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
@@ -13,7 +13,7 @@ _EACH_MAX: Final = 5
 
 
 class GroupNotes(NamedTuple):
-    """What there is to say of a group's part of a plan."""
+    """Notes on a group's part of a plan."""
 
     group: str
     before: Sequence[str] = ()

@@ -14,7 +14,7 @@ CHANGES_PER_STEP: Final = 1000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedOperation:
-    """What `execute` does: the steps in their order, and a row of the plan for each change.
+    """The steps that `execute` runs, in order, and a row of the plan for each change.
 
     `existed` says of each group whether it is there now. `notes` are worth reading before it is done.
     """

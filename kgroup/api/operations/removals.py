@@ -94,7 +94,7 @@ def _there(members: Sequence[Member]) -> str:
 
 @dataclass(slots=True, kw_only=True)
 class Removed:
-    """How a removal ended: by group and member id, and the line that stopped it, None if nothing did."""
+    """The outcome of a removal by group and member id, and the line that stopped it, None if nothing did."""
 
     results: dict[tuple[str, str], str] = field(default_factory=dict)
     stopped: str | None = None

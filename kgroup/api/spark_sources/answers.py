@@ -36,7 +36,7 @@ ROWS_AT_ONCE: Final = 8192
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerOptions:
-    """What all answers take; `offsets_partitions` is as `GivenOptions` has it."""
+    """Options that all answers take; `offsets_partitions` is as `GivenOptions` has it."""
 
     paths: tuple[str, ...]
     damage: OnDamage

@@ -36,7 +36,7 @@ class CoordinatorView:
 
     @cached_property
     def homogeneous(self) -> bool:
-        """What the coordinator says of the group, or whether all members subscribe to the same topics."""
+        """True if the coordinator says so; without its word, if all members subscribe to the same topics."""
         if self.said_homogeneous is not None:
             return self.said_homogeneous
         return len({frozenset(topics) for topics in {member.topics for member in self.members}}) <= 1

@@ -128,7 +128,7 @@ def find_coordinator(node: BrokerNode, call: Call, now_ms: int) -> None:
 
 
 def _message(key_type: int, fields: dict[str, Any]) -> str:
-    """From version 4 on Kafka has words for a key type that nobody knows, and for nothing else."""
+    """The error message: Kafka has one from version 4 on, for an unknown key type only."""
     return E(fields["error_code"]).name if key_type not in (_GROUP, _TRANSACTION, _SHARE) else ""
 
 

@@ -66,7 +66,7 @@ def _create_topics(node: BrokerNode, call: Call, now_ms: int) -> Slices[None]:
 
 
 def _too_many_partitions(requested: Sequence[Any], default: int) -> str | None:
-    """Why all of a request is refused (`ReplicationControlManager.MAX_PARTITIONS_PER_BATCH`), or None.
+    """The reason to refuse a whole request (`ReplicationControlManager.MAX_PARTITIONS_PER_BATCH`), or None.
 
     The second bound is that of the records that the controller writes for it at once: one for each topic,
     each setting and each partition.

@@ -45,7 +45,7 @@ class ResourceType(IntEnum):
 
 
 class PatternType(IntEnum):
-    """How an ACL names its resources: by their name (or `*`), or by what their names begin with."""
+    """The ways an ACL names resources: by their name (or `*`), or by a prefix of it."""
 
     LITERAL = 3
     PREFIXED = 4

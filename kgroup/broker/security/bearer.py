@@ -29,7 +29,7 @@ _MS_MAX: Final = 2**31 - 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokenRules:
-    """What a token must say: options of the listener's OAuthBearerLoginModule."""
+    """Requirements on a token: options of the listener's OAuthBearerLoginModule."""
 
     principal_claim: str = "sub"
     scope_claim: str = "scope"
@@ -86,7 +86,7 @@ class BearerExchange:
         return b""
 
     def _refused(self, claims: Mapping[str, Any] | None, now_ms: int) -> str | None:
-        """What the client hears of claims that do not let it in."""
+        """The error sent to a client whose claims do not let it in; None if they do."""
         if claims is None or not self._is_valid(claims, now_ms):
             return '{"status":"invalid_token"}'
         scope = claims.get(self._rules.scope_claim, ())

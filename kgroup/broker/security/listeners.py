@@ -81,7 +81,7 @@ class ListenerPlan:
 
     @property
     def danger(self) -> str | None:
-        """Why others should not be able to reach it; None if it authenticates and encrypts."""
+        """The reason not to let others reach it; None if it authenticates and encrypts."""
         names = self.protocol.value
         if self.protocol.has_sasl and self.takes_tokens:
             return f"{names} with {bearer.MECHANISM} takes unsecured tokens, so it lets anybody in"
@@ -158,7 +158,7 @@ def read_listeners(
 
 
 def _protocols(properties: Mapping[str, str]) -> dict[str, Protocol]:
-    """What each listener's name stands for."""
+    """The protocol of each listener, by its name."""
     protocols = {protocol.value: protocol for protocol in Protocol}
     for entry in filter(None, properties.get("listener.security.protocol.map", "").split(",")):
         name, colon, protocol = (part.strip() for part in entry.partition(":"))

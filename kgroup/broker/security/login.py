@@ -25,7 +25,7 @@ _HEADER_BYTES: Final = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoginRules:
-    """What a listener asks of its clients. `lifetimes_ms` are those of sessions, by mechanism (0: none)."""
+    """A listener's requirements. `lifetimes_ms` are those of sessions, by mechanism (0: none)."""
 
     mechanisms: tuple[str, ...]
     credentials: Credentials
@@ -35,7 +35,7 @@ class LoginRules:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoginStep:
-    """What to do after a frame.
+    """The next step after a frame.
 
     `answer` is a frame to send. `why` ends the connection, for this reason, after the delay that Kafka has
     for it (`connection.failed.authentication.delay.ms`); the answer, if any, goes out just before. With
@@ -70,7 +70,7 @@ class ServerLogin:
         return self.principal is not None and self._expires_ms is None
 
     def take(self, frame: bytes, now_ms: int) -> LoginStep:
-        """What to do with a frame. Raises BadRequestError for one that ends the connection at once."""
+        """The next step after this frame. Raises BadRequestError for one that ends the connection at once."""
         if self.principal is not None:
             return self._take_logged_in(frame, now_ms)
         if self._wrong_mechanism is not None:

@@ -31,7 +31,7 @@ class CredentialsError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScramCredential:
-    """What proves a password without being one; as secret as a weak password is guessable."""
+    """Data that verifies a password without containing it; as secret as a weak password is guessable."""
 
     salt: bytes
     stored_key: bytes

@@ -160,7 +160,7 @@ def copy_offsets(
 
 
 def _sources(groups: Sequence[str], *, same_names: bool) -> dict[str, str]:
-    """By group that gets offsets the one that has them. Raises InputError for other than two names."""
+    """The group to copy from, by the group to copy to. Raises InputError for other than two names."""
     if same_names:
         return {group: group for group in groups}
     if len(groups) != 2:

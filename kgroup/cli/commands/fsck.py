@@ -99,7 +99,7 @@ def _rescue(checked: "Fsck", path: Path) -> None:
 
 
 def _notes(checked: "Fsck", version: str) -> list[str]:
-    """Who would be lost, and which other versions would do otherwise."""
+    """Lines on which groups would be lost, and which other versions would load the log differently."""
     from kgroup.history.loading.model import Outcome
     from kgroup.report.table import counted
 

@@ -128,7 +128,7 @@ def join(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Script:
-    """What each member does: the subscription it begins with, and what follows. `versions` are pinned."""
+    """Each member's script: its first subscription and the acts that follow. `versions` are pinned."""
 
     begin: _Begin
     acts: tuple[TimedAct, ...]
@@ -233,7 +233,7 @@ async def _live(
 
 
 def _do(act: TimedAct, member: GroupMember, events: MemberEvents) -> None:
-    """What a member cannot do, as it has another partition, say, is told and changes nothing."""
+    """Do the act; one the member cannot do (the partition is not its own, say) is reported and skipped."""
     events.acts(act.said)
     try:
         act.act(member)

@@ -110,7 +110,7 @@ def ledger(
 
 
 def _notes(ledgers: "Ledgers") -> "Iterator[str]":
-    """What each group's entries come to, and what they cannot say."""
+    """A line with the sums of each group's ledger, and its limits."""
     from kgroup.report.timeline.ledger_rows import sum_line
 
     for group_id, made in ledgers.items():

@@ -182,7 +182,7 @@ async def _play(made: "Reenactment", stage: Stage, speed: float, keep: Path | No
 
 
 def _turns(replaced: "PlannedMember", made: "Reenactment", speed: float) -> list[str]:
-    """When the client of one's own is to come, before it is its turn."""
+    """A line on when the user's own client joins, said before it does."""
     from kgroup.history.reenactment.model import Join
 
     at = [act.at_ms for act in made.plan.acts if isinstance(act, Join) and act.member == replaced.name]
@@ -191,7 +191,7 @@ def _turns(replaced: "PlannedMember", made: "Reenactment", speed: float) -> list
 
 
 def _turn_of(replaced: "PlannedMember", act: "Act", bootstrap: str, group_id: str) -> str | None:
-    """What a client of one's own is to do now, None for an act of another."""
+    """The instruction for the user's own client now; None for another member's act."""
     from kgroup.history.reenactment.model import Grow, Join, MoveCoordinator, Produce
     from kgroup.report.reenactment import act_line
 

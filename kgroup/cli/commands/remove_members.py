@@ -125,7 +125,7 @@ def remove_members(
 
 
 def _columns(planned: "Sequence[PlannedRemoval]") -> tuple[Column, ...]:
-    """Of several groups a row always names its own, however narrow the screen is."""
+    """The columns; with several groups a row always names its own, however narrow the screen is."""
     return (Column(name="group", spare=0 if len(planned) > 1 else 1), *_COLUMNS)
 
 

@@ -115,7 +115,7 @@ def _commits(cluster: "Cluster", asks: "GroupAsks", groups: Sequence[str]) -> "d
 
 
 def failure_of(cluster: "Cluster", group_id: str, refused: "Refused") -> ToolError | SourceError:
-    """What the tool says of it, where that is known; else kgroup's own words."""
+    """The tool's error for this refusal, where it is known; otherwise kgroup's own words."""
     if refused.error_code not in _EXCEPTIONS:
         return SourceError(f"{cluster.name}: group {group_id}: {refused.why}")
     code = ErrorCode(refused.error_code)

@@ -6,7 +6,7 @@ _ERRORS = "org.apache.kafka.common.errors."
 
 
 class ToolError(Exception):
-    """What the tool prints as `Error: Executing consumer group command failed due to ...`.
+    """An error that the tool prints as `Error: Executing consumer group command failed due to ...`.
 
     `trace` is the first line of the stack trace that it writes to standard error.
     """
@@ -18,7 +18,7 @@ class ToolError(Exception):
 
     @classmethod
     def of_future(cls, exception: str, message: str) -> "ToolError":
-        """Of an exception of Kafka's, its class without the package, as a future of the client throws it."""
+        """The error for one of Kafka's exceptions (its class name), as a future of the client throws it."""
         cause = f"{_ERRORS}{exception}: {message}"
         return cls(cause, f"java.util.concurrent.ExecutionException: {cause}")
 

@@ -166,7 +166,7 @@ class _Reset:
             raise ToolError(f'The partitions "{",".join(_names(leaderless))}" have no leader')
 
     def _unknown(self, topic: str, partition: int) -> ToolError:
-        """Of a topic named with partitions, and of one in a file, whose logs are asked for without a look."""
+        """The error for an unknown partition named by an option or a file: its log is asked for unchecked."""
         text = message(_UNKNOWN)
         if self._given.has("from-file"):
             text = (

@@ -1,4 +1,4 @@
-"""How `lag-report` answers: once or repeatedly, about the present or the past."""
+"""The answers of `lag-report`: once or repeatedly, about the present or the past."""
 
 import signal
 import time

@@ -49,12 +49,12 @@ class Asked:
 
     @property
     def rule_set(self) -> RuleSet:
-        """Whose rules judge."""
+        """The rules that judge."""
         return self.rules or RuleSet.KGROUP
 
     @property
     def retention_ms(self) -> int:
-        """How long a broker keeps the offsets of an empty group. Raises InputError for no duration."""
+        """The time a broker keeps offsets of an empty group. Raises InputError for an invalid duration."""
         from kgroup.lag.measures.offset_expiry import RETENTION_MS
 
         if self.offsets_retention is None:

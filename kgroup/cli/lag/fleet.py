@@ -32,7 +32,7 @@ AnswerOne = Callable[[LagRequest, "SparkSession | None"], Sequence[str]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Answered:
-    """What became of one cluster; `spool` is None if it cannot be read, or has nothing of that."""
+    """The outcome for one cluster; `spool` is None if it cannot be read, or nothing there matches."""
 
     cluster: str
     spool: Spool | None
@@ -43,7 +43,7 @@ class _Answered:
 
     @property
     def found(self) -> str | None:
-        """What --fail-on has found, if anything."""
+        """The line on what --fail-on has found, if anything."""
         try:
             self.failing.check()
         except FindingsError as error:

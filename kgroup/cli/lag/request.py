@@ -82,7 +82,7 @@ class LagRequest:
 
     @property
     def view(self) -> RowView:
-        """How rows are shown."""
+        """The way rows are shown."""
         return RowView(
             by=self.views.by,
             is_table=self.output.format is OutputFormat.TABLE and self.save_as is None,

@@ -15,7 +15,7 @@ ONE_ADDRESS: Final = (OneOf(options=("--master", "--remote"), several="give --ma
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SparkOptions:
-    """Which Spark, its settings as `key=value`, and the catalog table for the rows, if they go to one.
+    """The Spark to use, its settings as `key=value`, and the catalog table for the rows, if there is one.
 
     With `ship` executors get kgroup's code from here.
     """

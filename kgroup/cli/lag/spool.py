@@ -25,7 +25,7 @@ _ROWS_AT_ONCE: Final = 8192
 
 @dataclass(frozen=True, slots=True)
 class Spool:
-    """What one cluster's report came to, in files of a folder: rows, findings, or both.
+    """One cluster's report, in files of a folder: rows, findings, or both.
 
     Rows come in one of three forms, as `emit_columns`, `emit` and `emit_batches` take them.
     """
@@ -65,19 +65,19 @@ class Spool:
         return self._path(name, form).exists()
 
     def chunks(self, name: str = ROWS) -> Iterator[Columns]:
-        """What `keep_chunks` kept, with the cluster's name."""
+        """The chunks that `keep_chunks` kept, with the cluster's name."""
         for chunk in self._lines(name, "chunks"):
             count = len(next(iter(chunk.values()), ()))
             if count:
                 yield {CLUSTER.name: [self.cluster] * count, **chunk}
 
     def rows(self, name: str = ROWS) -> Iterator[Row]:
-        """What `keep_rows` kept, likewise."""
+        """The rows that `keep_rows` kept, likewise."""
         for row in self._lines(name, "rows"):
             yield {CLUSTER.name: self.cluster, **row}
 
     def batches(self, name: str = ROWS) -> "Iterator[pa.RecordBatch]":
-        """What `keep_batches` kept, likewise."""
+        """The batches that `keep_batches` kept, likewise."""
         import pyarrow as pa
 
         path = self._path(name, "batches")

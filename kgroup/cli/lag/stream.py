@@ -141,7 +141,7 @@ def _run(
 
 @dataclass(slots=True)
 class _Batches:
-    """What is done with the state after each micro-batch."""
+    """The work on the state after each micro-batch."""
 
     session: "SparkSession"
     connection: ConnectionOptions
@@ -184,7 +184,7 @@ class _Batches:
     def _events(
         self, number: int, report: LagReport, found: "list[Finding]", open_findings: "OpenFindings"
     ) -> "Sequence[Row] | None":
-        """What was opened and closed; None where the log is read in part, so that nothing can be judged."""
+        """Findings opened and closed; None while only part of the log has been read."""
         if not open_findings.is_whole(number):
             return None
         if self.request.save_as is None:

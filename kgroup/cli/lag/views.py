@@ -64,7 +64,7 @@ def metrics(
 
 
 def problems_of_rows(report: Reported) -> tuple[str, ...]:
-    """What could not be read of that which rows show."""
+    """Read errors that affect the rows shown."""
     return report.row_problems if report.options.rules is None else report.problems
 
 

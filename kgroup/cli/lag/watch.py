@@ -75,7 +75,7 @@ def _shown(view: RowView, output: OutputOptions, seconds: float) -> AbstractCont
 def _report_lines(
     report: LagReport, failure: str | None, view: RowView, output: OutputOptions
 ) -> Iterator[str]:
-    """What a look is for a pipe or a file: a table, or JSON lines that each say when."""
+    """The lines of a look for a pipe or a file: a table, or JSON lines, each with its time."""
     if failure is not None:
         say(failure)
         return

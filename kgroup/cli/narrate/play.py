@@ -229,7 +229,7 @@ def _with_counts(rows: Iterator[Row], counts: Callable[[], Row]) -> Iterator[Row
 
 
 def _counts(playing: Playing, seeds: int, runs: Sequence[Run]) -> Row:
-    """How many seeds passed, and which did not. `runs`: at least those that failed."""
+    """The number of seeds that passed, and those that did not. `runs`: at least those that failed."""
     failing = sorted({run.seed for run in runs if run.violations})
     return {
         "scenario": playing.name,

@@ -179,7 +179,7 @@ def _when(run: Run, found: Violation) -> str:
 
 
 def print_seeds(counts: Row, *, headers: bool) -> None:
-    """How many seeds passed."""
+    """Print the number of seeds that passed."""
     columns = (
         Column(name="scenario"),
         Column(name="seeds", kind=Kind.INTEGER),

@@ -152,7 +152,7 @@ class Story:
         return text, self._revoked_subject(event) if event.generation >= 0 else None
 
     def _committed_before(self, event: trace.PartitionsChanged) -> str:
-        """Where the next owner will go on, as far as this one has seen to it."""
+        """A line with the offsets a member has committed of what it gives up; the next owner starts there."""
         committed = self._committed.get(event.member, {})
         offsets = [f"{each[0]}:{each[1]}@{committed[each]}" for each in event.partitions if each in committed]
         return f"{event.member} has committed {' '.join(offsets) or 'nothing'} of what it gives up"
@@ -215,7 +215,7 @@ class Story:
     # ---- words ------------------------------------------------------------------------------------
 
     def _is_news(self, member: str, routine: str | None) -> bool:
-        """What is routine is told once for each member."""
+        """False for a routine that was already reported for this member: each is reported once."""
         if routine is None:
             return True
         if (member, routine) in self._said_once:

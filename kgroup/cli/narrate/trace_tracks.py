@@ -158,7 +158,7 @@ class RunTracks:
         )
 
     def _served(self, event: ZnodeOperation, at_ms: int) -> None:
-        """From its arrival at ZooKeeper to its turn: a herd's requests wait for each other."""
+        """A request from its arrival at ZooKeeper to its turn: the requests of a herd wait for each other."""
         self._operations += 1
         self._items.append(
             Exchange(

@@ -26,7 +26,7 @@ class Period:
 
     @property
     def given(self) -> dict[str, str | None]:
-        """What was given, by the option's documented name."""
+        """The options as given, by their documented names."""
         return {"--since": self.since or self.from_, "--until": self.until or self.to}
 
     def times(self, now_ms: int) -> tuple[int | None, int | None]:

@@ -95,7 +95,7 @@ class Stage:
         return self.speed
 
     def listeners(self, nodes: int) -> tuple[ListenerPlan, ...]:
-        """Where the brokers listen. Raises InputError for anything but an address of this machine alone."""
+        """The brokers' listeners. Raises InputError for anything but an address of this machine alone."""
         text = self.listen or _DEFAULT_LISTEN
         host, separator, port = text.rpartition(":")
         if not separator or not port.isdecimal() or len(port) > 5 or int(port) + nodes > 1 << 16:

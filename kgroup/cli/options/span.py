@@ -22,7 +22,7 @@ _MINUTE_MS: Final = 60_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpanOptions:
-    """When, as it was given. A time of day is the last one in the history that is asked about."""
+    """The time options as given. A time of day is the last one in the history that is asked about."""
 
     since: Since = None
     until: Until = None

@@ -166,7 +166,7 @@ class CommandHelp(TyperCommand):
         return [f"{piece.removesuffix('...')}..." if piece in repeated else piece for piece in pieces]
 
     def argument_records(self, ctx: Any) -> list[tuple[str, str]]:
-        """How each argument is written, and what its help says."""
+        """Each argument as it is written in the usage line, and its help."""
         arguments = [param for param in self.get_params(ctx) if isinstance(param, TyperArgument)]
         return [(str(param.metavar), (param.get_help_record(ctx) or ("", ""))[1]) for param in arguments]
 

@@ -33,7 +33,7 @@ def connection_to(
     command_config: Path | None,
     client_properties: Sequence[str] | None,
 ) -> "ConnectionOptions | None":
-    """How to reach the cluster at these servers, or of this name; None for neither.
+    """The connection options for these servers, or for the cluster of this name; None for neither.
 
     Raises InputError for both, and for a name that there is not.
     """

@@ -27,7 +27,7 @@ def complete_group_kinds(incomplete: str) -> list[str]:
 
 
 def complete_failures(incomplete: str) -> list[str]:
-    """What `--fail-on` takes: stuck, findings and statuses, and the beginning of lag=N."""
+    """Values for `--fail-on`: stuck, findings and statuses, and the beginning of lag=N."""
     from kgroup.lag.findings.model import FindingKind
     from kgroup.lag.status.model import PartitionStatus
 

@@ -55,7 +55,7 @@ def whole_words(broken: Sequence[str], at: int) -> tuple[list[str], int]:
 
 
 def script_for(shell: str) -> str:
-    """What a shell has to run to complete kgroup. Raises InputError for one that is not known."""
+    """The script with which a shell completes kgroup. Raises InputError for an unknown shell."""
     if shell not in SHELLS:
         raise InputError(f"--show-completion {shell}: {nearest_or_all(shell, SHELLS)}")
     # typer gives it to the shell that runs it only; the function is the one behind its own option.

@@ -25,7 +25,7 @@ _ASKED_BY_USERS: Final = ("__all__", "__version__")
 
 
 def defer() -> None:
-    """From now on an import of these packages defers them; those that run already go on."""
+    """Defer imports of these packages from now on; modules that are already loaded stay as they are."""
     if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
         sys.meta_path.insert(0, _Finder())
 

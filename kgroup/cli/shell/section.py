@@ -8,7 +8,7 @@ import typer
 
 
 class Section(StrEnum):
-    """What an option is about; its `rich_help_panel`."""
+    """The subject of an option; its `rich_help_panel`."""
 
     SOURCE = "Source"
     SELECTION = "Selection"

@@ -75,7 +75,7 @@ def _reason(message: str) -> str:
 
 
 def _out_of_range(given: str, least: str | None, sign: str | None, bound: str | None) -> str:
-    """Which of the bounds it is: one alone may be the lower (`x>=1`)."""
+    """The error for a value out of range; a bound that stands alone may be the lower one (`x>=1`)."""
     if least is None and sign == ">":
         least, bound = bound, None
     if bound is None or (least is not None and float(given) < float(least)):

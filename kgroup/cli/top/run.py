@@ -51,5 +51,5 @@ def run(feed: Feed, terminal: Terminal, model: TopModel, clock: Callable[[], flo
 
 
 def _page(model: TopModel, page: PageRequest) -> _Page:
-    """What the page is made from: a replay reads the log, so it is of the time at which it was asked for."""
+    """The key of a page; a replay reads the log, so it also depends on the time at which it was asked for."""
     return page, model.width, 0 if page.kind is PageKind.REPLAY else model.as_of_ms

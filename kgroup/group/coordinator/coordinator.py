@@ -229,7 +229,7 @@ class GroupCoordinator:
         return self._offsets.fetch(group_id, topics, require_stable)
 
     def check_fetch(self, group_id: str, member_id: str | None, member_epoch: int) -> ErrorCode:
-        """Why a member may not read the group's offsets, or NONE (KIP-848)."""
+        """The reason a member may not read the group's offsets, or NONE (KIP-848)."""
         return self._kinds.of(group_id).check_fetch(group_id, member_id, member_epoch)
 
     def describe_consumer_group(self, group_id: str) -> DescribedConsumerGroup:
@@ -237,7 +237,7 @@ class GroupCoordinator:
         return self.consumer.describe_consumer_group(group_id)
 
     def size(self, group_id: str) -> int:
-        """How many members a group has, of whichever kind it is."""
+        """The number of members of a group of any kind."""
         of_consumers = self.consumer.watched(group_id)
         if of_consumers is not None:
             return len(of_consumers.members)
@@ -276,7 +276,7 @@ class GroupCoordinator:
         return self._turn.finish()
 
     def next_deadline_ms(self) -> int | None:
-        """When `expire` is next due, or None."""
+        """The next time `expire` is due, or None."""
         return self._timers.next_deadline_ms()
 
     def deadline_ms(self, key: TimerKey) -> int | None:

@@ -27,7 +27,7 @@ from kgroup.protocol.requests.coordinator import (
 
 
 class OffsetRetention(NamedTuple):
-    """From when a group's offsets are kept for the retention: epoch ms, or None for each from its commit."""
+    """The start of the retention for a group's offsets: epoch ms, or None for each from its commit."""
 
     since_ms: int | None
 
@@ -70,16 +70,16 @@ class GroupsOfKind(Protocol):
     # The kind's say in what the coordinator does with offsets and groups.
 
     def check_commit(self, body: OffsetCommit | TxnOffsetCommit) -> ErrorCode:
-        """Why the sender may not commit, or NONE, which counts as a sign of life where the kind says so."""
+        """The error if the sender may not commit, or NONE, a sign of life where the kind says so."""
 
     def check_fetch(self, group_id: str, member_id: str | None, member_epoch: int) -> ErrorCode:
-        """Why the sender may not read offsets, or NONE; members name themselves from OffsetFetch v9 on."""
+        """The error if the sender may not read offsets; members name themselves from OffsetFetch v9 on."""
 
     def check_offset_delete(self, group_id: str) -> ErrorCode:
-        """Why no offsets of the group can be deleted, or NONE."""
+        """The reason no offsets of the group can be deleted, or NONE."""
 
     def check_delete(self, group_id: str) -> ErrorCode:
-        """Why the group cannot be deleted, or NONE."""
+        """The reason the group cannot be deleted, or NONE."""
 
     def subscribes(self, group_id: str, topic: str) -> bool:
         """Whether some member may be reading `topic`."""

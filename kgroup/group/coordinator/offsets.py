@@ -273,7 +273,7 @@ def _accepted(partition: int) -> PartitionResult:
 def _fetched_rows(
     committed: Mapping[TopicPartition, CommittedOffset], topic: FetchTopic
 ) -> list[FetchedOffset]:
-    """What is committed, of the partitions of a topic that is known by its name only."""
+    """The committed offsets for partitions of a topic known by its name only."""
     indexes = topic.partition_indexes
     new, kind, none = tuple.__new__, FetchedOffset, ErrorCode.NONE
     return [

@@ -148,7 +148,7 @@ class ClusterView:
         self._leaders = {}
 
     def deadline_ms(self) -> int:
-        """When `progress` has something to do."""
+        """The time at which `progress` next has something to do."""
         if self._request is not None:
             return NEVER_MS
         if self._is_stale or self._fetched_ms is None:
@@ -226,7 +226,7 @@ class CoordinatorLink:
         self._view.refresh()
 
     def deadline_ms(self) -> int:
-        """When `progress` may search again."""
+        """The time at which `progress` may search again."""
         if self.node is None and self._request is None and self._outbox.settings.group_id is not None:
             return self._backoff.ready_ms
         return NEVER_MS

@@ -173,7 +173,7 @@ class Committer:
         self._waiting = []
 
     def deadline_ms(self) -> int:
-        """When a commit may be sent again or is given up."""
+        """The time at which a commit may be sent again or is given up."""
         if not self._waiting or self._waiting[0].request_id is not None:
             return NEVER_MS
         if self._coordinator.node is None:

@@ -84,7 +84,7 @@ class Fetcher:
             self._fetch(ready)
 
     def deadline_ms(self, now_ms: int) -> int:
-        """When a failed request may be tried again; after that, what is missing is not time."""
+        """The time at which a failed request may be retried; NEVER_MS if it waits for something else."""
         waits = self._backoff.ready_ms > now_ms and self._subscriptions.positions
         return self._backoff.ready_ms if waits else NEVER_MS
 
@@ -317,7 +317,7 @@ class Fetcher:
         return [each for each, position in self._subscriptions.positions.items() if position.state is state]
 
     def _by_leader(self, partitions: list[TopicPartition]) -> list[tuple[Node, list[TopicPartition]]]:
-        """By node, in the order of the node ids."""
+        """Partitions by the node that leads them, in the order of the node ids."""
         by_node: dict[int, tuple[Node, list[TopicPartition]]] = {}
         for partition in partitions:
             leader = self._view.leader(partition)

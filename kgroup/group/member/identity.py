@@ -36,7 +36,7 @@ class Place(Protocol):
         ...
 
     def commit_refusal(self) -> ErrorCode | None:
-        """Why a commit in the group's name cannot be sent now, if it cannot."""
+        """The reason a commit in the group's name cannot be sent now, if it cannot."""
         ...
 
 

@@ -77,7 +77,7 @@ class Membership(Protocol):
         ...
 
     def deadline_ms(self, now_ms: int) -> int:
-        """When `expire`, `progress` or a poll has something to do."""
+        """The time at which `expire`, `progress` or a poll next has something to do."""
         ...
 
     def take(self, answer: MemberResponse, now_ms: int) -> None:
@@ -207,7 +207,7 @@ class Machine:
         return self._finish(turn, now_ms)
 
     def next_deadline_ms(self) -> int | None:
-        """When to call `expire`, at the latest; what the last turn could do is done and does not count."""
+        """The latest time to call `expire`; work that the last turn could do is done and does not count."""
         if self._is_closed:
             return None
         due_ms = NEVER_MS if self._close_until_ms is None else self._close_until_ms

@@ -19,7 +19,7 @@ _JITTER: Final = 0.2
 
 
 class Backoff:
-    """When one thing may be tried again: doubling pauses, each up to a fifth longer or shorter (KIP-144).
+    """Retry times for one kind of request: doubling pauses, each up to a fifth longer or shorter (KIP-144).
 
     `random` gives numbers in [0, 1).
     """

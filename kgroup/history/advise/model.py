@@ -59,7 +59,7 @@ class Pause:
 
     @property
     def length_ms(self) -> int:
-        """From one commit to the other."""
+        """The time from one commit to the other."""
         return self.to_ms - self.from_ms
 
 

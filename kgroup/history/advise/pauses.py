@@ -92,7 +92,7 @@ class PauseReader:
                 pass
 
     def pauses(self) -> dict[str, Pauses]:
-        """By group id, of those that have any."""
+        """The pauses of each group that has any, by group id."""
         return {
             group_id: Pauses(
                 longest=tuple(pause for _, _, pause in sorted(group.longest, reverse=True)),

@@ -1,4 +1,4 @@
-"""Which groups' transactions wrote to which topics: the same producer in the offsets topic and in data logs.
+"""Writes of groups' transactions: the same producer in the offsets topic and in data logs.
 
 The id of a producer belongs to one transactional.id, which has one transaction at a time (KIP-98). From Kafka
 4.0 on each transaction has an epoch of its own (KIP-890), so that id and epoch name it. Before, many have the
@@ -73,7 +73,7 @@ class _Committed:
 
 @dataclass(slots=True)
 class _Written:
-    """What a group's producers wrote to a topic.
+    """Records that a group's producers wrote to a topic.
 
     `counted` has a byte for each transaction of each producer, 1 once it is counted: it may have written to
     several partitions. `beside` is by partition.

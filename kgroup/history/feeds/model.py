@@ -20,7 +20,7 @@ class FeedKind(StrEnum):
 
 
 class MatchedBy(StrEnum):
-    """How it is known that commits and records are of one transaction.
+    """The evidence that commits and records are of one transaction.
 
     `EPOCH`: producer id and epoch are those of no other transaction, as since KIP-890 (Kafka 4.0) the epoch
     rises with each. `TIME`: the producer had both under way at one time, by its own clock and the brokers'.

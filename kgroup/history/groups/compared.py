@@ -10,7 +10,7 @@ from kgroup.protocol.topic_partition import TopicPartition
 
 
 class ChangeKind(StrEnum):
-    """What changed."""
+    """The kind of a change between two states of a log."""
 
     GROUP_CAME = "group-came"
     GROUP_GONE = "group-gone"

@@ -78,7 +78,7 @@ class ReconciliationState(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reconciliation:
-    """What a log has of a member's way to its target, in a consumer group.
+    """A member's way to its target in a consumer group, as a log has it.
 
     `revoking` is what it has been told to give up and has not yet. `since_ms` (epoch ms) is when its state
     was logged, None if that record has no time; `rebalance_timeout_ms` is None if it is not recorded.

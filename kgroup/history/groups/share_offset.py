@@ -1,4 +1,4 @@
-"""Where a share group begins to read a partition (KIP-932)."""
+"""The offset at which a share group begins to read a partition (KIP-932)."""
 
 from dataclasses import dataclass
 

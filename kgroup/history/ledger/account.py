@@ -131,7 +131,7 @@ def _stretches(
 
 
 def _learns_ms(reading: Reading) -> int | None:
-    """When its reader knew that it had lost the partition, at the latest; None if it has not.
+    """The latest time at which the reader knew that it had lost the partition; None if it has not.
 
     It learns of it with its next heartbeat, and if that does not come through when its session is over.
     """

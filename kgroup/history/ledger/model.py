@@ -9,7 +9,7 @@ from kgroup.history.timeline.model import Grade, Partition
 
 
 class LedgerKind(StrEnum):
-    """What happened to the records of a range."""
+    """The fate of a range of records."""
 
     SKIPPED = "skipped"
     """Nobody in the group was handed them, and somebody committed beyond them."""
@@ -18,7 +18,7 @@ class LedgerKind(StrEnum):
 
 
 class LedgerCause(StrEnum):
-    """Why a range is in the ledger."""
+    """The reason a range is in the ledger."""
 
     FIRST_COMMIT = "first-commit"
     """Nothing had ever been committed, and the first commit is above the log's start: a reader that begins
@@ -95,7 +95,7 @@ class LedgerEntry:
 
     @property
     def at_most(self) -> int | None:
-        """To at most this number; None if that is unknown."""
+        """The most records the range can have; None if unknown."""
         return None if self.to_offset is None else self.to_offset - self.from_offset
 
 

@@ -26,7 +26,7 @@ STEPS: Final = 3
 
 
 class ReadingKind(StrEnum):
-    """How a reading began."""
+    """The start of a reading."""
 
     ASSIGNED = "assigned"
     """A member was given the partition."""
@@ -48,7 +48,7 @@ class LoggedCommit:
 
 
 class LoggedStep(NamedTuple):
-    """From a commit to the next one, which is further."""
+    """A step from a commit to the next one, which is further."""
 
     begun: LoggedCommit
     ended: LoggedCommit

@@ -1,4 +1,4 @@
-"""What a coordinator does with each record while loading, as far as it can fail there.
+"""A coordinator's work on each record while loading, as far as it can fail there.
 
 Of a group only that is kept which a later record can clash with: its kind, its members with their epochs and
 what they own, the members of its target assignment. Source: `GroupMetadataManager.replay` and

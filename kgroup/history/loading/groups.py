@@ -33,7 +33,7 @@ class ClassicGroup:
 
 @dataclass(slots=True)
 class ModernGroup:
-    """What groups of the newer protocols have in common; `epochs` are those of the members."""
+    """State common to groups of the newer protocols; `epochs` are those of the members."""
 
     epochs: dict[str, int | None] = field(default_factory=dict)
     targets: set[str] = field(default_factory=set)

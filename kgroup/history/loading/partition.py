@@ -21,7 +21,7 @@ _OBSTACLES_MAX: Final = 1000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SegmentFacts:
-    """What is known about a segment besides its bytes.
+    """Facts about a segment besides its bytes.
 
     `is_checked`: the broker will check it when it starts, as after a crash or where the index is missing;
     after a crash it deletes what comes behind damage (`ends_log`).

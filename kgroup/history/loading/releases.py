@@ -20,7 +20,7 @@ _SHARE_PARTITIONS: Final = 9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Release:
-    """How the coordinators of one version, and of those that are like it, load."""
+    """The loading behaviour of one version's coordinators, and of versions that load alike."""
 
     version: str
     """The first version that loads so."""

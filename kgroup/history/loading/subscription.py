@@ -6,7 +6,7 @@ _VERSION_BYTES: Final = 2
 
 
 def why_unreadable(raw: bytes) -> str | None:
-    """Why `ConsumerProtocol` fails on these bytes so that the load fails with it; None if it does not.
+    """The reason `ConsumerProtocol` fails on these bytes and the load with it; None if it does not.
 
     The coordinator reads every version as version 0: topics, then user data. Only bytes without a version are
     a fault that it expects (a SchemaException, which it logs); any other ends the load. 4.2.2 and 4.4 expect

@@ -1,4 +1,4 @@
-"""How a broker walks the bytes of a segment; it trusts them more than kgroup's own reader does.
+"""A broker's walk over the bytes of a segment; it trusts them more than kgroup's own reader does.
 
 A broker that starts after a clean shutdown checks no CRC: it goes from batch to batch by their lengths, and
 decodes what it finds. Only after a crash, or without its index, a segment is checked, and cut off at the
@@ -28,7 +28,7 @@ _MAGIC_MAX: Final = 2
 
 
 class Stop(Enum):
-    """Why a walk ends before the end of the file."""
+    """The reason a walk ends before the end of the file."""
 
     TOO_SMALL = auto()
     """A length that no batch can have: CorruptRecordException wherever a broker meets it."""

@@ -182,7 +182,7 @@ class _Planner:
         return max(min(_LEAD_MS, (self._times[place] - self._times[place - 1]) // 2), 0)
 
     def _before(self, place: int) -> int:
-        """When what led to a generation is to happen."""
+        """The time at which the events that led to a generation are to happen."""
         return self._times[place] - self._lead(place)
 
     # ---- members ----------------------------------------------------------------------------------
@@ -301,7 +301,7 @@ class _Planner:
         )
 
     def _last_commit_ms(self, name: str, place: int) -> int | None:
-        """When the member committed last in the generation before."""
+        """The time of the member's last commit in the generation before."""
         return self._last_ms.get((name, place - 1))
 
     def _moves(self) -> None:
@@ -313,7 +313,7 @@ class _Planner:
                 self._acts.append(MoveCoordinator(at_ms=at_ms))
 
     def _rejoins(self) -> None:
-        """What a generation without any change began with: only a leader's join makes such a round."""
+        """Plan the start of generations without any change: only a leader's join makes such a round."""
         for place, generation in enumerate(self._generations):
             kinds = {cause.kind for cause in generation.causes}
             leader = self._generations[place - 1].roster.leader

@@ -1,4 +1,4 @@
-"""How closely a re-enacted history matches the original: generations that agree, in order."""
+"""A score for how closely a re-enacted history matches the original: generations that agree, in order."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Why a generation began: the differences from the one before, explained by records where they say it.
+"""Causes of generations: the differences from the one before, explained by records where they say it.
 
 One round can have several causes, since a coordinator gathers what happens until all members have rejoined.
 """

@@ -45,7 +45,7 @@ class CommitStep:
 
     @property
     def records_per_s(self) -> float | None:
-        """How fast the group went on; None without a step, for one back, and for commits at one time."""
+        """The group's pace; None without a step, for a step back, and for commits at the same time."""
         if self.step is None or self.step < 0 or self.gap_ms is None or self.gap_ms <= 0:
             return None
         return self.step * 1000 / self.gap_ms

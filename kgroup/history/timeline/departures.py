@@ -1,4 +1,4 @@
-"""Why a member is gone, inferred from its timeouts and from the last commits of its partitions.
+"""Causes of departures, inferred from a member's timeouts and the last commits of its partitions.
 
 A log says that a member is gone, never why. Facts narrow it down. A coordinator counts a commit as a sign of
 life (`completeAndScheduleNextHeartbeatExpiration` in Kafka's group coordinators), so a member that committed
@@ -140,7 +140,7 @@ def departure(
 def _by_silence(
     member: TimelineMember, previous: Roster, current: Roster, evidence: Evidence, quiet: Quiet
 ) -> Cause:
-    """What the length of the silence says, if the client did poll."""
+    """The cause by the length of the silence, given that the client did poll."""
     if member.session_timeout_ms is None:
         return _without_session_timeout(member, quiet, cut=evidence.cut)
     if quiet.ms < member.session_timeout_ms:
@@ -161,7 +161,7 @@ def _by_silence(
 def why_renamed(
     old: TimelineMember, new: TimelineMember, previous: Roster, current: Roster, evidence: Evidence
 ) -> Cause:
-    """Why a static member has another id after a round: as a rule it restarted.
+    """The reason a static member has another id after a round: as a rule it restarted.
 
     One whose session has expired comes back with a new id too, by itself, and if that happens before the
     round ends no record has the group without it.

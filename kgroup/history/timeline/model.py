@@ -19,7 +19,7 @@ class Partition(NamedTuple):
 
 
 class Grade(StrEnum):
-    """How a cause is known.
+    """The certainty of a cause.
 
     `RECORDED`: a record of the log says it. `INFERRED`: it follows from what several records say, named as
     the evidence. `UNKNOWN`: the log allows more than one, named as alternatives.
@@ -31,7 +31,7 @@ class Grade(StrEnum):
 
 
 class CauseKind(StrEnum):
-    """Why a generation began, or why something happened outside of one."""
+    """The cause of a generation, or of something that happened outside of one."""
 
     FIRST_JOIN = "first-join"
     JOIN = "join"
@@ -178,7 +178,7 @@ class CommitGap(NamedTuple):
 
     @property
     def length_ms(self) -> int:
-        """From one to the other."""
+        """The time from the last commit before to the first one after."""
         return self.first_after_ms - self.last_before_ms
 
 

@@ -156,7 +156,7 @@ def _by_the_others(
     proven: Mapping[int, str],
     backs: Mapping[int, bool],
 ) -> str | None:
-    """What other departures of the same client say of one that may have gone another way as well.
+    """The evidence of other departures of the same client about one that may have gone another way as well.
 
     A process that dies is silent for its session and a part of its rhythm more. That its silence reaches the
     poll interval each time, where that is longer, is soon unlikely.
@@ -174,7 +174,7 @@ def _by_the_others(
 
 
 def _chance_of_reaching(one: SilentDeparture) -> float:
-    """How likely a silence reaches the poll interval if the session ran out; 1 if it did not reach it."""
+    """The chance that a silence reaches the poll interval if the session ran out; 1 if it did not."""
     session_ms, interval_ms = one.member.session_timeout_ms, one.member.rebalance_timeout_ms
     if session_ms is None or interval_ms is None or one.quiet_ms < interval_ms or interval_ms <= session_ms:
         return 1.0

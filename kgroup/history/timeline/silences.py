@@ -1,4 +1,4 @@
-"""How long a member was silent before it was gone, and which kinds of departure fit that.
+"""The length of a member's silence before it was gone, and the kinds of departure that fit it.
 
 All is measured at the time when the round was stored. A departure comes before that by the round, which ends
 when all who stay have rejoined: they learn of it with their next heartbeat, and under eager assignment commit

@@ -16,7 +16,7 @@ from kgroup.history.timeline.model import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Span:
-    """From `since_ms` until before `until_ms`, epoch ms; None is without a bound."""
+    """A span of time from `since_ms` until before `until_ms`, epoch ms; None is without a bound."""
 
     since_ms: int | None = None
     until_ms: int | None = None

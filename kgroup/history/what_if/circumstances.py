@@ -14,7 +14,7 @@ _DEFAULT_SERVER_ASSIGNOR = "uniform"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Circumstances:
-    """Of one generation: the partitions of each topic, the assignor, and how long members stood still.
+    """One generation's circumstances: partitions of each topic, assignor, and how long members stood still.
 
     `assignor` is kgroup's name of Kafka's, None for another one, which `protocol` takes to be eager. A
     generation without members has that of the one before: under other timeouts some are still there.

@@ -208,7 +208,7 @@ class _Player:
         return replace(plan, members=tuple(members))
 
     def _free_for(self, key: int, plan: GroupPlan, target: Assignment) -> Assignment:
-        """What members have at once: a new one gets what is free, the others wait for heartbeats."""
+        """The assignment right after a join: a new member gets what is free; others wait for heartbeats."""
         came = self._members[key].member_id
         taken = {partition for member in plan.members for partition in member.owned}
         assignment = {member.member_id: list(member.owned) for member in plan.members}

@@ -1,4 +1,4 @@
-"""When a group's lag reaches a bound: forecasts as intervals.
+"""Forecasts of when a group's lag reaches a bound, as intervals.
 
 All bounds are one question: when is the group's position below a line that moves? Of a lag in records the
 line is that many below the log's end. Of a lag in time it is where the log ended so long before, which is
@@ -48,7 +48,7 @@ class Forecast:
     stops: bool = False
 
     def slo_records(self, records: int) -> Deadline:
-        """When the lag is first above this many records."""
+        """The deadline at which the lag first exceeds this many records."""
         past, kind = self.past, DeadlineKind.SLO_RECORDS
         if past.end - past.position > records:
             return passed(kind, records, past.now_ms)
@@ -68,11 +68,11 @@ class Forecast:
         return self._met(kind, records, margin, spread)
 
     def slo_time(self, length_ms: int) -> Deadline:
-        """When the first unread record has first waited for longer than that."""
+        """The deadline at which the first unread record has for the first time waited longer than this."""
         return self._behind(DeadlineKind.SLO_TIME, length_ms, lambda offset: offset)
 
     def retention_time(self, length_ms: int) -> Deadline:
-        """When the next record to read may first be deleted, by `retention.ms`."""
+        """The deadline at which the next record to read may first be deleted, by `retention.ms`."""
         return self._behind(DeadlineKind.RETENTION_TIME, length_ms, self.past.deleted_from)
 
     def retention_bytes(self, size: int) -> Deadline:

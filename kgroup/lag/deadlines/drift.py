@@ -76,7 +76,7 @@ def _sizes(steps: int) -> list[int]:
 
 
 def _variance(steps: Sequence[tuple[int, float]], rate: float, size: int) -> float:
-    """That of blocks of so many steps, a ms."""
+    """The variance of blocks of `size` steps, per ms."""
     blocks = [steps[start : start + size] for start in range(0, len(steps) - size + 1, size)]
     lengths_ms = [sum(ms for ms, _ in block) for block in blocks]
     rest = [sum(step for _, step in block) - rate * ms for block, ms in zip(blocks, lengths_ms, strict=True)]

@@ -28,7 +28,7 @@ class DeadlineKind(StrEnum):
 
 
 class Outlook(StrEnum):
-    """What is foreseen.
+    """The outlook for a deadline.
 
     `PASSED`: it is so already. `EXPECTED`: as things go it comes. `POSSIBLE`: it would, if things went a bit
     worse than they did, at the earliest if the group stopped now. `NOT_IN_SIGHT`: it does not come within
@@ -43,7 +43,7 @@ class Outlook(StrEnum):
 
 
 class DeadlineNote(StrEnum):
-    """Why a deadline is unknown, or on which condition it is said."""
+    """The reason a deadline is unknown, or the condition under which it holds."""
 
     STANDS_STILL = "stands-still"
     """The group has not committed for far longer than it ever paused: said as if it never will."""
@@ -80,7 +80,7 @@ class PartitionPast:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deadline:
-    """When a bound is met, as an interval: times are epoch ms.
+    """The interval in which a bound is met: times are epoch ms.
 
     Of nine in ten the time lies between `low_ms` and `high_ms`; `likely_ms` is the time if all goes on as it
     went on average. None is never, as far as can be foreseen, and all three of what is unknown. `bound` is in

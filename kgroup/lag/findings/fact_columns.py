@@ -284,7 +284,7 @@ def _rhythms_ms(times: Sequence[Int64s], counts: Int64s) -> Int64s:
 
 
 def _reached_ms(looked: Seen) -> Int64s:
-    """When each last offset was committed first, without another one since."""
+    """The time of the first of the commits that end a window with its last offset."""
     reached, is_same = looked.last_ms, np.ones(len(looked.last_ms), np.bool_)
     for times, offsets in zip(reversed(looked.times), reversed(looked.offsets), strict=True):
         is_same = is_same & (offsets == looked.offsets[-1])

@@ -1,4 +1,4 @@
-"""How long a partition that stands still has had its owner, where that explains the standstill.
+"""The time since a partition that stands still got its owner, where that explains the standstill.
 
 A partition that changed hands right after its last commit, and was never committed by its new owner, was not
 taken up by that owner's client after the rebalance: no record is to blame.
@@ -51,5 +51,5 @@ def handover_text(given: Roster | None) -> str:
 
 
 def handover_remedy(given: Roster | None, remedy: str) -> str:
-    """What to try first, then the rest."""
+    """The remedy to try first, then the rest."""
     return remedy if given is None else _TRY + remedy

@@ -18,9 +18,9 @@ DEFAULT_INTERVAL_MS: Final = 5000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Writing:
-    """What a group writes now, measured in `run_ms` at the log's end, where nothing was compacted yet.
+    """A group's write rate, measured in `run_ms` at the log's end, where nothing has been compacted yet.
 
-    Of its records `commits`, for `keys` partitions, have `commit_bytes` of the bytes.
+    `commits` of its records, for `keys` partitions, take `commit_bytes` of the bytes.
     """
 
     group: str
@@ -38,7 +38,7 @@ class Writing:
 
     @property
     def commit_interval_ms(self) -> int | None:
-        """From one commit of a partition to the next, on average; None where none came a second time."""
+        """The average time between commits of a partition; None if no partition was committed twice."""
         if self.commits <= self.keys or not self.keys:
             return None
         return round(self.run_ms * self.keys / (self.commits - self.keys))

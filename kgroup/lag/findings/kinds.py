@@ -13,7 +13,7 @@ SHARE_WITHOUT_ROWS = (
 
 
 def kind_notes(group: Group, ends: LogEnds) -> Iterator[str]:
-    """What keeps a streams group from its tasks, and a share group from partitions, as far as it is known."""
+    """Notes on known obstacles: for a streams group's tasks, and for a share group's partitions."""
     topology = group.topology
     if group.members and topology is not None and topology.validated_epoch not in (None, topology.epoch):
         yield f"the topics of its topology {topology.epoch} were not all found, so no task is assigned"

@@ -1,4 +1,4 @@
-"""Why a group gets nothing, or only old records: the groups it waits for, up the edges.
+"""Reasons a group gets nothing, or only old records: the groups it waits for, up the edges.
 
 Pure: what is unread, who stands still and when a topic was last written to come from outside.
 """
@@ -31,7 +31,7 @@ class Reading:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pulse:
-    """When a topic was last written to (epoch ms), and the longest time between two batches before."""
+    """The last write to a topic (epoch ms), and the longest time between two batches before it."""
 
     newest_ms: int
     longest_gap_ms: int | None = None
@@ -196,7 +196,7 @@ class Lateness:
         return min(found, key=lambda found: (order.index(found.because), found.chain))
 
     def _behind(self, group: str) -> _Found | None:
-        """What keeps a group that has something to read; None if it has nothing, or that is unknown."""
+        """The obstacle of a group that has something to read; None if it has nothing, or that is unknown."""
         behind = [reading for reading in self._readings.get(group, ()) if reading.unread]
         if not behind:
             return None

@@ -10,7 +10,7 @@ from kgroup.log.topics.translated import Mirrored, Place
 
 
 class MirrorVerdict(StrEnum):
-    """What a group meets on a partition when it continues in the mirror."""
+    """The effect on a group that continues reading a partition in the mirror."""
 
     IN_PLACE = "in-place"
     REPEATS = "repeats"
@@ -131,7 +131,7 @@ def _verdict(
 
 
 def mirror_findings(commits: Iterable[MirroredCommit]) -> Iterator[MirrorFinding]:
-    """What is wrong with each group, by group; commits come sorted by group."""
+    """Findings about each group, by group; commits come sorted by group."""
     for group, of_group in groupby(commits, key=lambda commit: commit.group):
         parts = list(of_group)
         for kind, verdict, said in (

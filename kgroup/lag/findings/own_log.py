@@ -1,4 +1,4 @@
-"""What a partition's own log proves about the records a group has not read.
+"""Proof from a partition's own log about the records a group has not read.
 
 Its records have timestamps, which are their producers' (`message.timestamp.type=CreateTime`) unless the topic
 says otherwise, and producers' clocks may be wrong. What the group read tells how wrong: no record can be
@@ -30,7 +30,7 @@ class LogWent(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogProof:
-    """What a partition's own log proves, as `PartitionFacts` has it; None is what it does not.
+    """Proof from a partition's own log, as `PartitionFacts` has it; None where there is none.
 
     `went` is what was written since the first of the commits that are kept.
     """

@@ -79,7 +79,7 @@ def growths(facts: GroupFacts, standings: Standings) -> Iterator[Growth]:
 def _behind(
     facts: GroupFacts, standings: Standings, poisoned: Collection[TopicPartition] = ()
 ) -> Iterator[tuple[Sequence[Finding], Growth | None]]:
-    """Of each topic who has nearly all of the lag, if one has, and the growth of what he has, else of all."""
+    """For each topic, findings on who has nearly all of the lag, and the growth of that part, or of all."""
     explained = standings.explained(facts.partitions) | set(poisoned)
     for of_topic in _by_topic(facts):
         going = [partition for partition in of_topic if partition.topic_partition not in explained]

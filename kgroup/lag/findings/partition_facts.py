@@ -71,7 +71,7 @@ def partition_facts(
 
 
 def _reached_ms(window: CommitWindow) -> int:
-    """When the last offset was committed first, without another one since."""
+    """The time of the first commit of the last offset, with no other offset committed since."""
     last = window.commits[-1]
     of_last = takewhile(lambda commit: commit.offset == last.offset, reversed(window.commits))
     return [commit.timestamp for commit in of_last][-1]

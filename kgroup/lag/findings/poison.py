@@ -131,7 +131,7 @@ def _since_ms(partition: PartitionFacts) -> int:
 
 
 def _tenures(rosters: Sequence[Roster], place: Partition, since_ms: int) -> Iterator[_Tenure]:
-    """Who owned the partition from `since_ms` on, one after the other; the last one may still do."""
+    """The partition's owners from `since_ms` on, one after the other; the last one may still own it."""
     timed = [(roster.at_ms, roster) for roster in rosters if roster.at_ms is not None]
     before = [number for number, (at_ms, _) in enumerate(timed) if at_ms <= since_ms]
     owned = [

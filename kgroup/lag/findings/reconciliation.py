@@ -91,7 +91,7 @@ def stuck_reconciliations(facts: GroupFacts) -> Iterator[Finding]:
 
 
 def _own_step(group: Group, member: Member, found: Reconciliation | None) -> _Step | None:
-    """What only the member itself can do, or the coordinator with its next heartbeat."""
+    """The step that only the member itself can take, or the coordinator with its next heartbeat."""
     if found is None or found.since_ms is None or member.epoch is None or member.epoch < 0:
         return None  # A negative epoch is of a static member that is away and may come back.
     if found.state is ReconciliationState.UNREVOKED_PARTITIONS:
@@ -109,7 +109,7 @@ def _wait(
     found: Mapping[str, Reconciliation],
     holders: Mapping[Place, frozenset[str]],
 ) -> _Step | None:
-    """What the member waits for, since nobody whom it waits for has moved either."""
+    """The member's wait for others, none of whom has moved either."""
     own = found.get(member.member_id)
     if own is None or own.state is not ReconciliationState.UNRELEASED_PARTITIONS:
         return None
@@ -134,7 +134,7 @@ def _wait(
 
 
 def _holders(group: Group, found: Mapping[str, Reconciliation]) -> Mapping[Place, frozenset[str]]:
-    """Who has a partition, or has not said yet that it has given it up."""
+    """The members that own each partition, or have not yet confirmed that they gave it up."""
     holders: defaultdict[Place, frozenset[str]] = defaultdict(frozenset)
     for member in group.members:
         own = found.get(member.member_id)
@@ -145,7 +145,7 @@ def _holders(group: Group, found: Mapping[str, Reconciliation]) -> Mapping[Place
 
 
 def _wanted(group: Group) -> Mapping[Place, tuple[str, ...]]:
-    """Whose target has a partition that it does not own yet."""
+    """The members whose target has a partition that they do not own yet."""
     wanted: defaultdict[Place, tuple[str, ...]] = defaultdict(tuple)
     for member in group.members:
         owned = set(_places(member.owned))

@@ -49,7 +49,7 @@ class SeenColumns:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeenNumbers:
-    """Of each row what `unread_by` and `passed_until` say of its last commit, UNKNOWN where that is None.
+    """Each row's `unread_by` and `passed_until` for its last commit, UNKNOWN where these are None.
 
     From `begun_at` at `begun_ms` to `ended_at` at `ended_ms` the log went on in the time of its commits; both
     times are the same where that is unknown.

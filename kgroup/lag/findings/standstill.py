@@ -29,7 +29,7 @@ INTERVALS_MISSED: Final = 10
 
 
 class How(StrEnum):
-    """By what a standstill was told."""
+    """The evidence by which a standstill was recognized."""
 
     PATIENCE = "patience"
     REPEATS = "repeats"
@@ -90,7 +90,7 @@ def has_unread(facts: PartitionFacts) -> bool:
 
 
 def unread_text(partitions: Sequence[PartitionFacts]) -> str:
-    """How much is unread on some partitions: offsets, and the records where these are known to be fewer."""
+    """The amount unread on some partitions: offsets, and the records where these are known to be fewer."""
     lag = sum(partition.row.lag or 0 for partition in partitions)
     records = sum(
         (partition.row.lag or 0) if partition.unread_records is None else partition.unread_records

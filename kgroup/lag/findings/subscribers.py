@@ -49,7 +49,7 @@ def subscribed_topics(group: Group) -> list[str]:
 
 
 def owned_counts(group: Group) -> Mapping[str, int]:
-    """How many partitions each topic has at least, by the highest that somebody owns."""
+    """The least number of partitions of each topic, by the highest that a member owns."""
     counts: dict[str, int] = {}
     for member in group.members:
         for owned in member.owned:

@@ -115,7 +115,7 @@ def _worst_topic(owned: Mapping[str, Sequence[tuple[str, int]]], counts: Mapping
 
 
 def _played(facts: GroupFacts, counts: Mapping[str, int], topic: str | None) -> Iterator[tuple[str, _Shares]]:
-    """What the group's own assignor would give it from the start, then what others of Kafka's would."""
+    """Shares by the group's own assignor from a fresh start, then by others of Kafka's."""
     group = facts.group
     own = assignor_of(group)
     protocol = ASSIGNORS[own].protocol if own else Protocol.EAGER

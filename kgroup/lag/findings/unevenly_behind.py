@@ -112,7 +112,7 @@ def _kept(partition: PartitionFacts) -> float | None:
 
 
 def _written_per_s(partition: PartitionFacts) -> float | None:
-    """By proof; of a partition without a lag by its commits, as nobody reads faster than is written."""
+    """The rate by proof; without a lag, by the commits, as nobody reads faster than records are written."""
     if partition.written_per_s is not None:
         return partition.written_per_s
     return _read_per_s(partition) if not _lag(partition) else None

@@ -1,4 +1,4 @@
-"""Which source to believe about a partition's log, and whether a committed topic still exists.
+"""The source to believe about a partition's log, and whether a committed topic still exists.
 
 Precedence, for each number by itself: the first listing given that knows it. Callers give what the user
 wrote (`--log-ends`) or a live cluster first, then the data topics' own segments, then checkpoints.

@@ -1,4 +1,4 @@
-"""When a broker expires a committed offset: the rules of Kafka since 2.1 (KIP-211) for one commit.
+"""Expiry of a committed offset: the rules of Kafka since 2.1 (KIP-211) for one commit.
 
 Offsets of a group with members never expire, except those of topics that no member subscribes to (KIP-211,
 "topics no longer subscribed"). Brokers before 2.1 counted from each commit, whoever was in the group; they

@@ -82,7 +82,7 @@ def lag_over_time(
 
 @dataclass(slots=True)
 class _Known:
-    """What is known of one group and partition, by window."""
+    """Known offsets and lags of one group and partition, by window."""
 
     offsets: list[int | None] = field(default_factory=list)
     lags: list[int | None] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""How fast a partition is written and read, whether the lag grows, and when it will be gone."""
+"""Rates at which a partition is written and read, whether the lag grows, and when it will be gone."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

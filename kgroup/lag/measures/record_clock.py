@@ -1,4 +1,4 @@
-"""How far record timestamps can be believed, given when somebody had certainly read the records.
+"""Trust in record timestamps, given times at which the records had certainly been read.
 
 A record's timestamp is its producer's (`message.timestamp.type=CreateTime`) unless the topic says otherwise;
 a commit's is the broker's. No record can be read before it is there.
@@ -13,7 +13,7 @@ PROMPT_MS: Final = 60_000
 
 
 class ReadRecord(NamedTuple):
-    """When a record was written, by its own timestamp, and when somebody had surely read it; epoch ms."""
+    """The time a record was written, by its own timestamp, and when it had surely been read; epoch ms."""
 
     written_ms: int
     committed_ms: int
@@ -21,7 +21,7 @@ class ReadRecord(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordClock:
-    """How record times are brought to the time of commits.
+    """The correction from record times to the time of commits.
 
     `ahead_ms` is how far they are ahead at least, 0 or more. `behind_ms` is how far they may be behind: what
     was read soonest was that much older than its commit, because the clock is wrong or because everything was
@@ -33,7 +33,7 @@ class RecordClock:
 
     @classmethod
     def of(cls, read: Sequence[ReadRecord]) -> "RecordClock":
-        """By records that were read; without any, clocks are taken to agree."""
+        """The clock by records that were read; without any, clocks are taken to agree."""
         soonest_ms = min((record.committed_ms - record.written_ms for record in read), default=0)
         return cls(ahead_ms=max(-soonest_ms, 0), behind_ms=soonest_ms if soonest_ms >= PROMPT_MS else 0)
 
@@ -47,7 +47,7 @@ class RecordClock:
         return RecordClock(ahead_ms=self.ahead_ms, behind_ms=behind_ms if behind_ms >= PROMPT_MS else 0)
 
     def latest_ms(self, written_ms: int) -> int:
-        """When a record of that time was surely there, if everything is read as soon as it ever was."""
+        """The time a record of that time was surely there, if reading is as prompt as it ever was."""
         return written_ms - self.ahead_ms + self.behind_ms
 
     def at_ms(self, written_ms: int) -> int:

@@ -1,4 +1,4 @@
-"""How far each group is behind, partition by partition, as `kafka-consumer-groups --describe` computes it.
+"""The lag of each group, partition by partition, as `kafka-consumer-groups --describe` computes it.
 
 A row for every partition that a group has committed or that a member owns. Lag is the log end offset less
 the committed offset, and nothing else: negative where somebody committed beyond the end, as Kafka's tool

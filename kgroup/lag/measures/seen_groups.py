@@ -34,7 +34,7 @@ class SeenGroup:
 
     @property
     def member_count(self) -> int | None:
-        """How many members it has, None if that is not known."""
+        """The number of members, None if unknown."""
         return len(self.group.members) if self.is_described else None
 
     @property
@@ -55,7 +55,7 @@ class SeenGroup:
 
     @property
     def lag_unknown(self) -> int:
-        """How many rows have no lag that is known."""
+        """The number of rows with an unknown lag."""
         return sum(row.lag is None for row in self.rows)
 
     @property
@@ -94,7 +94,7 @@ class SeenGroups:
 
     @property
     def refused(self) -> str | None:
-        """How many groups are not told in full, and why the first is not; None if all are."""
+        """The number of groups not shown in full, and why the first is not; None if all are."""
         refused = [group for group in self.groups if group.problem is not None]
         if not refused:
             return None

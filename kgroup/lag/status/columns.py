@@ -270,7 +270,7 @@ _LEAST: Final = np.iinfo(np.int64).min
 
 
 def arrival(seen: Seen, windows: WindowColumns, part: slice, now_ms: Int64s) -> tuple[Int64s, Int64s]:
-    """When the first unread record was not there yet, and when it was there, as closely as is known."""
+    """Times when the first unread record was not there yet, and when it was, as closely as is known."""
     since, by = windows.unread_since_ms[part], windows.unread_by_ms[part]
     caught_up = windows.caught_up_ms[part]
     had_lag = seen.last_lag > 0
@@ -294,7 +294,7 @@ class KgroupCases:
 
     @cached_property
     def arrival(self) -> tuple[Int64s, Int64s]:
-        """When the first unread record was not there yet, and when it was there."""
+        """Times when the first unread record was not there yet, and when it was."""
         return arrival(self.seen, self.windows, self.part, self.now_ms)
 
     @cached_property

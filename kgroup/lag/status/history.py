@@ -154,7 +154,7 @@ def proven_ends(logged_ends: Int64s, current_offsets: Int64s, ends_now: Int64s) 
 
 
 def _until(logged: LoggedCommits, until_ms: int) -> LoggedCommits:
-    """What is there by then."""
+    """The commits that were there by then."""
     there = logged.timestamps <= until_ms
     if there.all():
         return logged

@@ -253,7 +253,7 @@ class PerhapsStalled:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LagNeverFell:
-    """From one commit to the next the lag never fell. Both are None where no commit's lag is known."""
+    """The lag never fell from one commit to the next. Both are None where no commit's lag is known."""
 
     rule: ClassVar[Rule] = Rule.LAG_NEVER_FELL
     first_lag: int | None

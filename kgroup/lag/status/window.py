@@ -61,7 +61,7 @@ class CommitWindow:
 
     @property
     def span_ms(self) -> int:
-        """From the first commit's timestamp to the last one's; negative if the clocks of the two disagree."""
+        """The time from the first commit to the last one; negative if the clocks of the two disagree."""
         return self.commits[-1].timestamp - self.commits[0].timestamp if self.commits else 0
 
     def lag(self, end_offset: int) -> int:

@@ -58,7 +58,7 @@ class Silence:
 
 
 def _arrival(window: CommitWindow, now_ms: int) -> tuple[int, int]:
-    """When the first unread record was not there yet, and when it was there, as closely as is known.
+    """Times when the first unread record was not there yet, and when it was, as closely as is known.
 
     There is one now. Without more knowledge it came between the last commit and now.
     """
@@ -108,7 +108,7 @@ def had_unread(window: CommitWindow, now_ms: int, allowed_lag: int, patience_ms:
 
 
 def deepest_rewind(window: CommitWindow, end_offset: int) -> Rewound | None:
-    """From the highest committed offset to the lowest after it, if none has reached the highest again.
+    """The rewind from the highest committed offset to the lowest after it; None if made up for since.
 
     Commits beyond the log's end are left out: nobody can have read that far.
     """

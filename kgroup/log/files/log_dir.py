@@ -84,7 +84,7 @@ class PartitionFolder:
 
     @property
     def topic_id(self) -> TopicId:
-        """From `partition.metadata` (Kafka 2.8 on); raises SourceError if that is damaged."""
+        """The id in `partition.metadata` (Kafka 2.8 on); raises SourceError if that is damaged."""
         metadata = self.path / PARTITION_METADATA
         return read_topic_id(metadata) if metadata.is_file() else None
 
@@ -113,7 +113,7 @@ class LogDir:
 
     @property
     def cluster_id(self) -> str | None:
-        """From `meta.properties`; None where there is none, or a Kafka too old to write it."""
+        """The id in `meta.properties`; None without the file, or if its Kafka was too old to write the id."""
         properties = self.path / META_PROPERTIES
         return read_cluster_id(properties) if properties.is_file() else None
 

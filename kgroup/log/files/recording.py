@@ -60,7 +60,7 @@ class Hole:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Folded:
-    """Of the offsets before `end_offset` only the newest record of each key is kept.
+    """A compacted stretch: of the offsets before `end_offset` only the newest record of each key is kept.
 
     `newest_ms` is the largest timestamp among them: history is whole after it. Until it `is_done` more may
     be there.
@@ -238,7 +238,7 @@ def recording_folders(log_dir: LogDir, partition: int) -> list[PartitionFolder]:
 
 
 def _first_ms(segment: SegmentFile) -> int:
-    """When the first sample of a segment was taken; far in the future if there is none."""
+    """The time of a segment's first sample; far in the future if there is none."""
     return next((sample.at_ms for sample in _samples_of(segment)), _NEVER)
 
 

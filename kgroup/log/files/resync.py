@@ -45,7 +45,7 @@ class PassedDamage:
 
 
 class TrialBytes:
-    """How much of a segment, or of the part of it that begins at `start`, was tried as batches so far."""
+    """The bytes of a segment, or of its part from `start` on, that have been tried as batches so far."""
 
     def __init__(self, start: int = 0) -> None:
         self._start = start

@@ -7,7 +7,7 @@ from kgroup.log.files.recording import Sample, TopicSample
 
 
 def changes(before: Sample | None, now: Sample) -> Sample:
-    """What `now`, which says everything, says anew; all of it if there is nothing before."""
+    """The differences of `now`, a full sample, from `before`; all of it without a `before`."""
     if before is None:
         return replace(now, is_full=True)
     return replace(

@@ -20,7 +20,7 @@ from kgroup.log.format.read_window import READ_BYTES, SegmentWindow
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadBefore:
-    """What a reader that stopped at a position hands over to the one that goes on from there.
+    """State handed over by a reader that stopped at a position to the one that continues from there.
 
     `newest_offset` is the last offset of the last healthy batch, -1 without one; `after_batch` says that it
     ends right there. Readers of one part of a segment share `trials`.

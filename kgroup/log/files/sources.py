@@ -80,7 +80,7 @@ def open_sources(paths: Iterable[str | Path], *, topic: str = OFFSETS_TOPIC) -> 
 def one_replica_each(
     sources: Sources, known_end: Callable[[Path], int | None] = lambda folder: None
 ) -> Sources:
-    """Of several folders with the same partition keep one whose log ends last, and skip what ends before.
+    """Of several folders with a partition, keep one whose log ends last and skip those that end before.
 
     For callers that want the state of a cluster rather than every record. `known_end` is where the log in a
     folder ends, if somebody has found out; else its segments are read. Raises SourceError if two folders
@@ -315,7 +315,7 @@ def _is_something_else(path: Path) -> bool:
 
 
 def _readable_end(segments: list[SegmentFile]) -> int:
-    """Where a replica's log ends, as far as it can be read."""
+    """The end of a replica's log, as far as it can be read."""
     while segments:
         try:
             return log_end_offset(segments) or 0

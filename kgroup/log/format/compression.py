@@ -71,7 +71,7 @@ def decompress_small(codec: Codec, payload: bytes) -> bytes | None:
 
 
 def unpack_in_pieces(codec: Codec, payload: bytes) -> Iterator[bytes]:
-    """What `decompress` gives, in pieces of about `PIECE_BYTES`: no more than one of them is in memory.
+    """The result of `decompress` in pieces of about `PIECE_BYTES`: no more than one of them is in memory.
 
     Only a block of snappy is unpacked as a whole. Raises DecodeError, maybe after some pieces.
     """

@@ -122,7 +122,7 @@ def _looks_like_message(window: SegmentWindow, position: int, header: bytes) -> 
 
 
 def _possible_messages(octets: "_Octets", places: "_Places") -> "_Places":
-    """Of `places` in `octets`, those where the sizes of key and value add up to that of the message.
+    """Those of `places` in `octets` where the sizes of key and value add up to that of the message.
 
     Where the value's size is past the end of `octets`, the place stays.
     """

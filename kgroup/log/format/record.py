@@ -161,7 +161,7 @@ def decode_in_parts(
     base_timestamp_ms: int,
     append_time_ms: int | None = None,
 ) -> Iterator[LogRecord]:
-    """What `decode_records` makes of the payload that these pieces are, which is never there as a whole.
+    """The result of `decode_records` for a payload in pieces, which is never held as a whole.
 
     Raises DecodeError as that does, after the records in front of the one that is wrong.
     """
@@ -225,7 +225,7 @@ def _gathered(buffer: bytearray, size: int, pieces: Iterator[bytes]) -> tuple[by
 
 
 def _whole_records(buffer: bytearray, count_max: int, at: int) -> tuple[int, int, int]:
-    """How many records `buffer` begins with, their size, and that of the next one if it is cut off.
+    """The number of whole records `buffer` begins with, their size, and that of the next if it is cut off.
 
     `at` is where the buffer lies in its payload.
     """

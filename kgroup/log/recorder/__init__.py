@@ -1,1 +1,1 @@
-"""What `kgroup record` fetches, keeps and drops, without a clock or a socket. Read `fetched.py` first."""
+"""Rules for what `kgroup record` fetches, keeps and drops, no clock or socket. Read `fetched.py` first."""

@@ -1,4 +1,4 @@
-"""What a leader sent of a partition: the whole batches that continue the recording, and the gaps.
+"""Batches of a partition sent by its leader: the whole ones that continue the recording, and the gaps.
 
 Offsets of a log follow each other without a gap when they are written. Where they do not any more, its
 cleaner has been there first, or somebody deleted records; what is missing then is gone for good.
@@ -82,7 +82,7 @@ def joined(gaps: Sequence[Gap]) -> Iterator[Gap]:
 
 
 def behind(gaps: Sequence[Gap], end_offset: int) -> Iterator[Gap]:
-    """What of the gaps is no older than the recording, which began when the log ended at `end_offset`."""
+    """The gaps no older than the recording, which began when the log ended at `end_offset`."""
     for gap in gaps:
         if gap.last_offset >= end_offset:
             yield gap._replace(first_offset=max(gap.first_offset, end_offset))

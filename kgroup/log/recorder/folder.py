@@ -360,7 +360,7 @@ class RecordingFolder:
 
 
 def notes_to_keep(notes: list[Note]) -> Iterator[Note]:
-    """What later readers need of many notes: the last word on each partition, and the holes that matter."""
+    """The notes that later readers need: the last one on each partition, and the holes that matter."""
     began = {note.partition: note for note in notes if isinstance(note, Began)}
     folded = {note.partition: note for note in notes if isinstance(note, Folded)}
     yield from began.values()
@@ -412,7 +412,7 @@ def _refuse_foreign(path: Path) -> None:
 
 
 def _newest_ms(folder: Path) -> int:
-    """When a folder's segments were last written, by the file system: they are not written any more."""
+    """The last write to a folder's segments, by the file system: they are not written any more."""
     try:
         return max((int(path.stat().st_mtime * 1000) for path in folder.glob("*.log")), default=0)
     except OSError:

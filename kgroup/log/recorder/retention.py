@@ -1,4 +1,4 @@
-"""What is deleted when a recording is too old or too large: never the newest record of a key.
+"""Deletion from a recording that is too old or too large: never the newest record of a key.
 
 The oldest segments are folded: of their records only the newest of each key stays, as Kafka's own cleaner
 leaves it, so that a reader finds the present state of every group. That is done to many segments at once, as
@@ -41,35 +41,35 @@ class KeptLog:
 
     @property
     def folded_count(self) -> int:
-        """How many segments are folded already; they are the first."""
+        """The number of segments already folded; they are the first."""
         return sum(segment.end_offset <= self.folded_to for segment in self.closed)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retention:
-    """How long everything is kept, and how many bytes there may be; None: no limit."""
+    """The time for which everything is kept, and the most bytes there may be; None: no limit."""
 
     retain_ms: int | None
     bytes_max: int | None
 
     @property
     def samples_max(self) -> int | None:
-        """How many bytes of samples there may be."""
+        """The most bytes of samples there may be."""
         return None if self.bytes_max is None else self.bytes_max // _SAMPLES_SHARE
 
     @property
     def segment_bytes(self) -> int:
-        """How large a segment gets: small against the limit, as what is dropped is whole segments."""
+        """The size of a segment: small against the limit, as only whole segments are dropped."""
         largest, smallest = 16 << 20, 64 << 10
         return largest if self.bytes_max is None else max(smallest, min(largest, self.bytes_max // 256))
 
     @property
     def segment_ms(self) -> int | None:
-        """How long a segment is written: short against the time that it is kept."""
+        """The time for which a segment is written: short against the time that it is kept."""
         return None if self.retain_ms is None else max(self.retain_ms // 8, 1)
 
     def to_fold(self, logs: Mapping[int, KeptLog], now_ms: int, other_bytes: int = 0) -> dict[int, int]:
-        """By partition how many of its oldest closed segments to fold, those that are folded included.
+        """The number of oldest closed segments to fold by partition, including those already folded.
 
         `other_bytes` lie in the same folder and count.
         """
@@ -88,7 +88,7 @@ class Retention:
         }
 
     def _expired(self, log: KeptLog, now_ms: int) -> int:
-        """How many segments are too old, once they are worth the work."""
+        """The number of segments that are too old, once they are worth the work."""
         if self.retain_ms is None:
             return 0
         count = already = log.folded_count
@@ -99,7 +99,7 @@ class Retention:
         return count if fresh and fresh >= folded * _FOLD_SHARE else 0
 
     def samples_to_drop(self, log: KeptLog, now_ms: int) -> int:
-        """How many of the oldest closed segments of samples are too old or too much."""
+        """The number of oldest closed sample segments that are too old or too large together."""
         count, size = 0, log.size
         for segment in log.closed:
             is_old = self.retain_ms is not None and segment.newest_ms < now_ms - self.retain_ms

@@ -1,4 +1,4 @@
-"""What is known of a partition before its log is opened, and the small files next to its segments."""
+"""Facts about a partition before its log is opened, and the small files next to its segments."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -30,7 +30,7 @@ SWAP_SUFFIX: Final = ".swap"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Opening:
-    """What is known of a log before its files are read. The default: nothing, as after a crash.
+    """Facts about a log before its files are read. The default: nothing is known, as after a crash.
 
     `recovery_point`: what lies before it was on the disk (Kafka's recovery-point-offset-checkpoint), so after
     a crash only what lies behind is checked by CRC. `clean`: the last process closed the log, and nothing is.

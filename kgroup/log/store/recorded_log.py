@@ -84,7 +84,7 @@ class RecordedLog(SegmentLog):
             position, headers = position + size, headers[count:]
 
     def _fitting(self, segment: Segment, headers: Sequence[BatchHeader]) -> tuple[int, int]:
-        """How many of the batches the segment has room for, at least one if it is empty; and their bytes."""
+        """The number of batches the segment has room for, at least one if it is empty; and their bytes."""
         count = size = 0
         for header in headers:
             is_much = segment.size + size + header.size > self._segment_bytes

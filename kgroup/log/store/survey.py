@@ -29,7 +29,7 @@ _FORMAT: Final = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounds:
-    """Which offsets a segment may hold, and from which one on its batches are checked by their CRC."""
+    """The offsets a segment may hold, and the one from which its batches are checked by their CRC."""
 
     base_offset: int
     below: int | None = None

@@ -136,7 +136,7 @@ class _Segment:
         return is_sane and last.timestamp_ms <= time_ms
 
     def _position_before(self, time_ms: int) -> tuple[int, int]:
-        """By the indexes, where a batch begins at or before the first newer record, and an offset there."""
+        """A batch's position at or before the first newer record, by the indexes, and an offset there."""
         times, offsets = self._times, self._offsets
         if times is None or offsets is None:
             return 0, 0

@@ -25,7 +25,7 @@ _NO_PRODUCER: Final = -1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoggedTransaction:
-    """What a transaction wrote to one partition. Times are epoch ms.
+    """One partition's records of a transaction. Times are epoch ms.
 
     `begun_ms` is the time of its first record there and `written_ms` the largest in its last batch, as its
     producer gave them, or of offsets the broker; `ended_ms` is the marker's, by the broker's clock.

@@ -19,7 +19,7 @@ _LOOK_BACK: Final = 1000  # offsets, in which a transaction shows that the group
 
 @dataclass(frozen=True, slots=True)
 class _Begun:
-    """Where a transaction begins, as far as was looked, its first unread offset, and its first batch."""
+    """The start of a transaction, as far as was looked, its first unread offset, and its first batch."""
 
     offset: int
     unread_from: int | None

@@ -102,7 +102,7 @@ class RecordedAt:
         return self._ends.get((topic, partition))
 
     def now(self, topic: str, partition: int) -> int | None:
-        """By the newest sample."""
+        """The log's end in the newest sample."""
         if self._ends is None:
             self._read()
         return self._now.get((topic, partition))
@@ -162,7 +162,7 @@ class RecordedAt:
 
 
 class RecordedHistory:
-    """How logs grew by all samples: up to `points_max` log ends of each partition, evenly thinned out."""
+    """The growth of logs by all samples: up to `points_max` ends of each partition, evenly thinned out."""
 
     def __init__(self, log_dirs: Iterable[LogDir], points_max: int) -> None:
         self._most = 2 * points_max

@@ -1,4 +1,4 @@
-"""How far share groups are, by the log of `__share_group_state` in a log directory."""
+"""Progress of share groups, by the log of `__share_group_state` in a log directory."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ Place = tuple[str, UUID, int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShareProgress:
-    """Where a group begins to read a partition, and how many offsets from there on it is done with.
+    """The offset at which a group begins to read a partition, and how many from there on it is done with.
 
     None is what no record says: before the first fetch, or in logs of 4.1 and before.
     """

@@ -154,7 +154,7 @@ def short_log(folder: PartitionFolder) -> ShortLog | None:
 
 
 def _short_file(path: Path, bytes_max: int) -> bytes | None:
-    """What is in it; None if that is more, or nobody can say."""
+    """The file's contents; None if they are longer, or cannot be read."""
     try:
         with path.open("rb", buffering=0) as file:
             raw = file.read(bytes_max + 1)

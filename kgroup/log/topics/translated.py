@@ -102,7 +102,7 @@ class Mirrored:
         )
 
     def behind(self, offset: int) -> int:
-        """How many records of the mirror are below `offset`."""
+        """The number of records of the mirror below `offset`."""
         return bisect_left(self._mirror_offsets, offset)
 
     def mirror_offset(self, index: int, end: int) -> int:

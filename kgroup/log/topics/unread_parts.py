@@ -1,4 +1,4 @@
-"""What a group's unread offsets consist of: a lag of 12 may be no record at all.
+"""Contents of a group's unread offsets: a lag of 12 may be no record at all.
 
 Everything from the committed offset to the log's end is read, so this takes time in proportion to the lag.
 """

@@ -14,10 +14,10 @@ _AT_ONCE: Final = 500
 
 
 def group_settings(cluster: Cluster, groups: Iterable[str]) -> tuple[dict[str, dict[str, str]], list[str]]:
-    """What is set for each group, by Kafka's names, and the groups whose settings brokers did not tell.
+    """Each group's own settings, by Kafka's names, and the groups whose settings brokers did not give.
 
-    Those of the broker that a group goes by are left out. Brokers before 3.8 know no settings of groups, and
-    tell none; others may not tell this user.
+    The broker's settings that a group inherits are left out. Brokers before 3.8 have no group settings, and
+    others may refuse them to this user.
     """
     found: dict[str, dict[str, str]] = {}
     untold: list[str] = []

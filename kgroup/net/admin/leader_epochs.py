@@ -15,7 +15,7 @@ _STEPS_MAX: Final = 16
 
 
 def epoch_ends(cluster: Cluster, epochs: Mapping[int, int]) -> dict[int, EpochEnd | None]:
-    """By partition where these leader epochs end: OffsetForLeaderEpoch, as Kafka's consumers ask it.
+    """The ends of these leader epochs, by partition: OffsetForLeaderEpoch, as Kafka's consumers send it.
 
     None where brokers cannot say, being older than 2.0. Without partitions that have no leader, or whose
     leader has just changed: to be asked again.
@@ -42,7 +42,7 @@ def epoch_ends(cluster: Cluster, epochs: Mapping[int, int]) -> dict[int, EpochEn
 
 
 def epochs_before(cluster: Cluster, offsets: Mapping[int, int]) -> dict[int, int | None]:
-    """By partition the leader epoch of the record before an offset; None where brokers cannot say.
+    """The leader epoch of the record before an offset, by partition; None where brokers do not know.
 
     Without partitions of which it has to be asked again.
     """

@@ -22,7 +22,7 @@ class LiveOffsetsTopic:
 
     @classmethod
     def of_description(cls, described: Mapping[str, Any]) -> "LiveOffsetsTopic":
-        """What `described` has said of one."""
+        """The topic that `described` has described."""
         servers, properties = described["bootstrap_servers"], described["properties"]
         return cls(ConnectionOptions(bootstrap_servers=servers, properties=tuple(properties)))
 
@@ -52,21 +52,21 @@ class LiveOffsetsTopic:
             return offsets_spans(cluster, leaderless=leaderless)
 
     def epoch_ends(self, epochs: Mapping[int, int]) -> Mapping[int, EpochEnd | None]:
-        """By partition where leader epochs end; see `kgroup.net.admin.leader_epochs`."""
+        """The ends of leader epochs, by partition; see `kgroup.net.admin.leader_epochs`."""
         if not epochs:
             return {}
         with Cluster(self.connection) as cluster:
             return epoch_ends(cluster, epochs)
 
     def epochs_before(self, offsets: Mapping[int, int]) -> Mapping[int, int | None]:
-        """By partition the leader epoch of the record before an offset; see there, too."""
+        """The leader epoch of the record before an offset, by partition; see there, too."""
         if not offsets:
             return {}
         with Cluster(self.connection) as cluster:
             return epochs_before(cluster, offsets)
 
     def boundaries(self, spans: Mapping[int, tuple[int, int]]) -> dict[int, int]:
-        """By partition: the offset behind the batch with the first offset of a span, or the span's end."""
+        """The offset after the batch with the first offset of a span, or the span's end, by partition."""
         if not spans:
             return {}
         with Cluster(self.connection) as cluster:
@@ -76,7 +76,7 @@ class LiveOffsetsTopic:
             }
 
     def copy(self, spans: Mapping[int, tuple[int, int]], folder: Path) -> dict[int, tuple[Path, int]]:
-        """By partition a segment of the span and from where on it has it: see `copy_what_is_there`."""
+        """A segment of the span and the offset from which it is complete, by partition."""
         with Cluster(self.connection) as cluster:
             return {
                 partition: copy_what_is_there(cluster, partition, span, folder)

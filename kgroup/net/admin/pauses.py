@@ -1,4 +1,4 @@
-"""How often and how long to retry coordinators that move or load."""
+"""Number and length of pauses when retrying coordinators that move or load."""
 
 import time
 from collections.abc import Callable, Iterator

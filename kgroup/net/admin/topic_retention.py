@@ -1,4 +1,4 @@
-"""When topics' records are deleted according to their settings, by DescribeConfigs."""
+"""Retention of topics' records by the topics' settings, with DescribeConfigs."""
 
 from collections.abc import Iterable
 from typing import Final, NamedTuple

@@ -1,4 +1,4 @@
-"""What a live cluster's unread offsets consist of: batches are fetched and counted, up to a limit."""
+"""Contents of a live cluster's unread offsets: batches are fetched and counted, up to a limit."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field

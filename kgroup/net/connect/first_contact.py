@@ -168,7 +168,7 @@ class _Contact:
 
     @contextmanager
     def naming_problems(self) -> Iterator[None]:
-        """What is wrong inside becomes `problem`; for silence there is none."""
+        """Set `problem` to an error raised inside; silence is not one."""
         try:
             yield
         except _ProblemError as problem:
@@ -264,7 +264,7 @@ class _Contact:
             self._held = connection
 
     def _connected(self) -> socket.socket:
-        """To one of the host's addresses; a silent one leaves the next ones their share of the time."""
+        """A connection to one of the host's addresses; a silent one leaves the others their share of time."""
         try:
             addresses = socket.getaddrinfo(*self.address, type=socket.SOCK_STREAM)
         except socket.gaierror as error:

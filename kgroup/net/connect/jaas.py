@@ -120,7 +120,7 @@ def _quoted(entry: str, position: int) -> tuple[str, int]:
 
 
 def _escaped(entry: str, position: int) -> tuple[str, int]:
-    """What a backslash before `position` makes of it: C's letters, up to three octal digits, or itself."""
+    """The meaning of a backslash before `position`: C's letters, up to three octal digits, or itself."""
     char = entry[position]
     if char in _OCTAL:
         digits_max = 3 if char <= "3" else 2

@@ -85,7 +85,7 @@ class Tokens(AbstractTokenProvider):  # type: ignore[misc]  # kafka-python has n
 
 
 def tokens(properties: Mapping[str, str], options: Mapping[str, str]) -> Tokens:
-    """By the properties and their login module's options. Nothing is asked or read before a token is.
+    """Tokens by the properties and the login module's options. Nothing is asked or read until a token is.
 
     Raises InputError, naming property or option, for what makes no sense or is not Kafka's own.
     """

@@ -113,7 +113,7 @@ def _require_known(name: str) -> None:
 
 
 def _name_in(text: str) -> str:
-    """What it begins with of what names of properties are made of."""
+    """The longest beginning of the text that could be a property's name."""
     name = _NAME.match(text.strip())
     return "" if name is None else name[0]
 

@@ -137,7 +137,7 @@ class TokenEndpoint:
 
 
 def _described(told: Mapping[str, Any]) -> str:
-    """What RFC 6749, section 5.2, has an endpoint say of a refusal."""
+    """An endpoint's reasons for a refusal, by RFC 6749, section 5.2."""
     words = [_shown(told[name]) for name in ("error", "error_description") if isinstance(told.get(name), str)]
     return f": {': '.join(words)}" if words else ""
 

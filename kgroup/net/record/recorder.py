@@ -44,7 +44,7 @@ _MOVING: Final = frozenset(
 
 @dataclass(slots=True)
 class Health:
-    """How the recording goes, for metrics. Times are epoch ms, 0 before the first time."""
+    """The state of the recording, for metrics. Times are epoch ms, 0 before the first time."""
 
     up: bool = False
     failures: int = 0
@@ -135,7 +135,7 @@ class Recorder:
             self._keep_bounded(now_ms)
 
     def _keep_bounded(self, now_ms: int) -> None:
-        """What is damaged here is told once, and does not keep from recording."""
+        """Drop what is beyond the bounds. Damage here is reported once and does not stop the recording."""
         try:
             for _ in self.folder.keep_bounded(now_ms):
                 if self._stop.is_set():
@@ -278,7 +278,7 @@ class Recorder:
             view.cluster.__exit__(None, None, None)
 
     def _finish(self) -> None:
-        """What has been committed until now, and a last sample behind it."""
+        """Record what has been committed until now, and take a last sample after it."""
         if self._view is None:
             return
         try:

@@ -45,13 +45,13 @@ class SharedServer(Protocol):
 
 
 class ClientsServer(Protocol):
-    """What a connection needs from its node's server."""
+    """The interface of a node's server for its connections."""
 
     node: BrokerNode
 
     @property
     def shared(self) -> SharedServer:
-        """What it has in common with the other nodes'."""
+        """The part shared with the other nodes' servers."""
 
     def admit(self, connection: "ClientConnection") -> str | None:
         """Take note of a connection; why it has to be closed at once, or None."""
@@ -173,7 +173,7 @@ class ClientConnection(asyncio.Protocol):
         self.regulate()
 
     def _sent(self) -> None:
-        """What was answered has left, or never will."""
+        """Account for answers that were sent, or never will be."""
         self.server.shared.unsent_bytes -= self._unsent_bytes
         self._unsent_bytes = 0
         self._held_back = False

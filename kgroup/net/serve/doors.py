@@ -57,7 +57,7 @@ PLAIN_DOOR: Final = Door(plan=ListenerPlan())
 
 
 def open_doors(plans: tuple[ListenerPlan, ...], warn: Callable[[str], None]) -> tuple[Door, ...]:
-    """What the plans' properties ask for. Raises InputError and SourceError, naming what is wrong."""
+    """Doors by the plans' properties. Raises InputError and SourceError, naming what is wrong."""
     return tuple(
         Door(
             plan=plan,

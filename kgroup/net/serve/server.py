@@ -110,7 +110,7 @@ class NodeServer:
         self.node.waits.forget(connection.token)
 
     def _too_many(self, host: str) -> str | None:
-        """Why one more connection from this host is closed at once, or None."""
+        """The reason to close one more connection from this host at once, or None."""
         settings = self.shared.cluster.settings
         if len(self.connections) >= settings.max_connections:
             return f"one more connection than max.connections={settings.max_connections}"

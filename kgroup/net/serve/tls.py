@@ -97,7 +97,7 @@ def _load_certificate(
 
 
 def _load_authorities(context: ssl.SSLContext, properties: Mapping[str, str], *, needed: bool) -> None:
-    """Whose certificates clients may have."""
+    """Load the authorities that may have signed clients' certificates."""
     authorities = properties.get("ssl.truststore.certificates", "")
     location = properties.get("ssl.truststore.location", "")
     if authorities:

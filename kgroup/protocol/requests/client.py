@@ -43,7 +43,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FindCoordinator:
-    """Which broker coordinates the group `key`?"""
+    """A request for the coordinator of the group `key`."""
 
     key: str
     key_type: int = 0
@@ -94,7 +94,7 @@ class MetadataResponse:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OffsetFetch:
-    """What did the group commit? Topics and partitions in the order in which they are asked.
+    """A request for a group's committed offsets; topics and partitions in the order of the request.
 
     A member of the consumer protocol says who it is, and must be up to date; others do not.
     """

@@ -63,7 +63,7 @@ class Heartbeat:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeavingMember:
-    """By member id, or by instance id with an empty member id (KIP-345)."""
+    """A leaving member, by member id, or by instance id with an empty member id (KIP-345)."""
 
     member_id: str
     group_instance_id: str | None

@@ -39,7 +39,7 @@ def _csv(field: str) -> str:
 
 
 def delete_lines(groups: Sequence[str], failed: Mapping[str, str]) -> Iterator[str]:
-    """How the deletion of these groups ended; `failed` has the exceptions of those that are still there."""
+    """Lines on the deletion of these groups; `failed` has the exceptions of those that are still there."""
     in_order = string_order(groups)
     deleted = ", ".join(f"'{group}'" for group in in_order if group not in failed)
     if not failed:

@@ -113,7 +113,7 @@ _NOTHING: Final = ("Nothing: no rebalance, no event and no finding.",)
 
 
 def _in_short(incident: Incident, group: str, mark: Mark) -> Iterator[str]:
-    """What was wrong and what to do about it, a line each; then what it cost."""
+    """The problems and their remedies, a line each; then what they cost."""
     yield from (f"{group}: {line}" for line in headline(incident, group, mark))
     if cost := " ".join(_cost(incident, group, mark)):
         yield f"{group}, in numbers: {cost}"

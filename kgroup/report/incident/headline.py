@@ -78,7 +78,7 @@ class _Line:
 
 
 def headline(incident: Incident, group: str, mark: Mark) -> Iterator[str]:
-    """What was wrong with a group, in the order of time, and what to do about each."""
+    """The problems of a group, in the order of time, and the remedy for each."""
     lines = sorted(_lines(incident, group), key=lambda line: line.since_ms or 0)
     for line in lines[:_SHOWN]:
         unsure = "" if line.is_sure else "perhaps "

@@ -21,7 +21,7 @@ _PREFIX: Final = "kafka_consumergroup_group_"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LookSummary:
-    """How the look went. `at_ms` is when (epoch ms), None if it failed; `problems` is how many it met."""
+    """The look itself. `at_ms` is its time (epoch ms), None if it failed; `problems` is how many it met."""
 
     at_ms: int | None
     seconds: float

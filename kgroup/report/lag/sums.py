@@ -16,7 +16,7 @@ from kgroup.report.lag.columns import EXPIRES, PART_COLUMNS
 
 
 class By(Enum):
-    """How rows are summed up: by a group, a topic of all groups, or a member of a group."""
+    """The unit of a sum of rows: a group, a topic of all groups, or a member of a group."""
 
     GROUP = "group"
     TOPIC = "topic"
@@ -111,7 +111,7 @@ def sum_rows(rows: Iterable[Row], by: By) -> Iterator[Row]:
 
 @dataclass(slots=True)
 class _Sum:
-    """What has been added up; `first` is the row that names it."""
+    """A running sum; `first` is the row that names it."""
 
     first: Row
     partitions: int = 0

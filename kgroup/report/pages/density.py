@@ -21,7 +21,7 @@ class Column(NamedTuple):
 
 
 def columns_of(stays: Iterable[tuple[int, int, int]], from_ms: int, to_ms: int, columns: int) -> list[Column]:
-    """What a lane looks like in `columns` of equal width between two times (epoch ms).
+    """The look of a lane in `columns` of equal width between two times (epoch ms).
 
     `stays` are (from, to, partitions owned), in order of time, none before the end of the one before.
     """
@@ -54,7 +54,7 @@ def columns_of(stays: Iterable[tuple[int, int, int]], from_ms: int, to_ms: int, 
 def binned(
     times_ms: Sequence[int], kinds: Sequence[str], from_ms: int, to_ms: int, bins: int
 ) -> list[Counter[str]]:
-    """How many of each kind fall into each of `bins` of equal length; a time at the very end is in the last.
+    """The number of each kind in each of `bins` of equal length; a time at the very end is in the last.
 
     Times (epoch ms) outside are left out.
     """

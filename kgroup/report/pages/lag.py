@@ -37,7 +37,7 @@ class TimeAxis:
 
 
 def lines_max(groups: int, points: int) -> int:
-    """How many partitions of each group get a line of their own."""
+    """The number of partitions of each group that get a line of their own."""
     return min(LINES_MAX, max(_POINTS_MAX // max(groups * points, 1), 1))
 
 

@@ -122,7 +122,7 @@ def picture_of(timeline: Timeline, until_ms: int | None = None) -> Picture:
 
 
 def starts_of(generations: Sequence[Generation]) -> list[int]:
-    """When each begins on the axis, epoch ms: by its record's time, but never before the one before it."""
+    """The start of each on the axis, epoch ms: its record's time, but never before the start before it."""
     known = [generation.roster.at_ms for generation in generations]
     latest = next((at_ms for at_ms in known if at_ms is not None), 0)
     starts = []
@@ -164,7 +164,7 @@ def cause_class(cause: Cause) -> str:
 
 
 def _extent(timeline: Timeline, starts: Sequence[int]) -> tuple[int, int]:
-    """From the first to the last time that anything tells of, a second at least."""
+    """The span from the first to the last known time, a second at least."""
     timed = any(generation.roster.at_ms is not None for generation in timeline.generations)
     times = [
         *((starts[0], starts[-1]) if timed else ()),

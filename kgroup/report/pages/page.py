@@ -22,7 +22,7 @@ _TEMPLATE: Final = "page.html"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupPage:
-    """What is known of a group, None of what is not or was not looked for.
+    """Facts about a group, None for those unknown or not looked for.
 
     `why_no_lag` and `why_no_history` say then why there is none.
     """

@@ -65,7 +65,7 @@ RULES: Final = (
 
 
 def level_of(owned: float, most: int) -> int:
-    """Which of the shades from few to many partitions: `o0` to `o5`, text on them `t0` to `t5`."""
+    """The shade for a number of partitions, from few to many: `o0` to `o5`, text on them `t0` to `t5`."""
     return round((_LEVELS - 1) * max(owned - 1, 0) / (most - 1)) if most > 1 else _LEVELS - 1
 
 
@@ -100,7 +100,7 @@ def _short(number: int) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plot:
-    """Where a time (epoch ms) is: from `left` on, `width` wide, in px."""
+    """The place of a time (epoch ms) on the axis: from `left` on, `width` wide, in px."""
 
     left: float
     width: float
@@ -167,7 +167,7 @@ class Plot:
         *,
         dotted: bool,
     ) -> Iterator[str]:
-        """What goes on is one path, as dashes begin anew with each. A bound of 0 says nothing."""
+        """One path per unbroken stretch, as dashes restart with each. A bound of 0 shows nothing."""
         goes_on = False
         for i, lag in enumerate(lags):
             before = lags[i - 1] if i else None

@@ -70,7 +70,7 @@ def key_type() -> "pa.StructType":
 
 @cache
 def value_type() -> "pa.StructType":
-    """Of values. `topics` of a regular expression, names in JSON, are structs with the name alone."""
+    """The type of values. `topics` of a regular expression, names in JSON, are structs with only the name."""
     fields = _merged(
         [
             _fields_of(schema.value, version)

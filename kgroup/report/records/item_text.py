@@ -91,7 +91,7 @@ class ItemText(ABC):
         return text
 
     def _batch_sample(self, has_horizon: bool) -> tuple[str, Sequence[Piece]]:
-        """What is said of a batch."""
+        """The text for a batch."""
         text = self._shown_json(to_json(batch_json(sample_batch(has_horizon=has_horizon))))
         return text, batch_pieces(has_horizon=has_horizon)
 
@@ -101,11 +101,11 @@ class ItemText(ABC):
         return forms
 
     def _key_text(self, entry: OffsetsEntry) -> str:
-        """What is said of the key of a commit or a tombstone."""
+        """The text for the key of a commit or a tombstone."""
         return self._shown_json(to_json(key_json(entry)))
 
     def _group_text(self, group: str) -> str:
-        """What is said of the group beside the key."""
+        """The text for the group next to the key."""
         return ""
 
     # ---- blocks -------------------------------------------------------------------------------------
@@ -175,7 +175,7 @@ class ItemText(ABC):
 
     @abstractmethod
     def _outcome_text(self, outcome: TransactionOutcome) -> str:
-        """What is said of the outcome of a record's transaction."""
+        """The text for the outcome of a record's transaction."""
 
     def _number_texts(self, reader: RecordReader, cells: Table, items: NDArray[np.int64]) -> None:
         """Fill the columns of the texts of keys, groups and topic ids."""

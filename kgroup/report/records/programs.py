@@ -52,7 +52,7 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Programs:
-    """What `write_items` takes: where each program begins, the steps of all, and their literals."""
+    """The input of `write_items`: where each program begins, the steps of all, and their literals."""
 
     starts: NDArray[np.int64]
     steps: NDArray[np.int64]
@@ -279,7 +279,7 @@ def value_pieces(form: Form, shown: Callable[[str], str]) -> list[Piece]:
 
 
 def transaction_pieces(form: Form, text: str) -> list[Piece]:
-    """What is said of the outcome of a transaction, which for most records is nothing."""
+    """The pieces for the outcome of a transaction, which for most records is nothing."""
     return [] if form in _MARKERS else [Piece(text, Op.TEXT, Cell.TRANSACTION_TEXT)]
 
 
@@ -313,7 +313,7 @@ def table_pieces(
 
 
 def topic_id_text(topic_id: UUID, names: TopicNames) -> str:
-    """What the JSON of a value has behind the time of the commit."""
+    """The JSON of a value after the time of the commit."""
     return f", {to_json(topic_id_json('topicId', topic_id, names))[1:-1]}"
 
 

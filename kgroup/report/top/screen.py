@@ -98,7 +98,7 @@ def _foot(model: TopModel) -> ScreenLine:
 
 
 def _heading(model: TopModel) -> list[ScreenLine]:
-    """What is watched, as of when; the sum of all groups; and what is wrong with the view itself."""
+    """The heading: source and time; the sum of all groups; and problems of the view itself."""
     parts = [f"kgroup top {printable(model.source)}"]
     if model.lines is not None:
         parts.append(f"{iso_time(model.as_of_ms)}{_ended(model)}")

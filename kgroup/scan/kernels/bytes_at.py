@@ -52,7 +52,7 @@ def put_word(buffer: Bytes, position: int, word: int) -> None:
 
 @instruction
 def wrapped(number: int) -> int:
-    """What int64 keeps of the number: machine code does so by itself, Python's integers grow."""
+    """The number modulo 2**64 as an int64: machine code wraps by itself, Python's integers grow."""
     return (number + (1 << 63) & (1 << 64) - 1) - (1 << 63)
 
 

@@ -84,7 +84,7 @@ _made: Final[dict[Callable[..., Any], Any]] = {}
 
 
 def instruction(function: Function) -> Function:
-    """What in kernels is another thing than `function`: the one of its name in `machine_code`."""
+    """Mark a function that kernels replace by the one of its name in `machine_code`."""
 
     def make() -> Any:
         from kgroup.scan.kernels.machine_code import INSTRUCTIONS
@@ -132,7 +132,7 @@ def kernel_of(to_compile: Callable[[], Callable[..., Any]]) -> Callable[[Functio
 
 
 def machine_code(function: Callable[..., Any]) -> Any:
-    """What numba has made of a kernel or of what kernels call; it is compiled at its first call."""
+    """The machine code of a kernel or of a function that kernels call, compiled at its first call."""
     made = _made.get(function)
     if made is None:
         from numba.core.compiler_lock import global_compiler_lock

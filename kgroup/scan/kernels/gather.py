@@ -53,7 +53,7 @@ def values_of(column: "pa.ChunkedArray[Any]") -> NDArray[np.int64]:
 
 
 def _dtype_of(arrow_type: pa.DataType) -> "np.dtype[Any]":
-    """That of integers, and of floats; `to_pandas_dtype` would want pandas before Arrow 26."""
+    """The dtype of integers, and of floats; `to_pandas_dtype` would want pandas before Arrow 26."""
     if pa.types.is_floating(arrow_type):
         kind = "f"
     else:

@@ -1,4 +1,4 @@
-"""What numba puts in place of each `@instruction`: loads at any alignment, and the CPU's CRC-32C.
+"""Replacements that numba uses for each `@instruction`: loads at any alignment, and the CPU's CRC-32C.
 
 Imported when the first kernel is compiled, and not before.
 """

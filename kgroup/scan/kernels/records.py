@@ -39,7 +39,7 @@ Table = NDArray[np.int64]
 
 
 class Form(IntEnum):
-    """What an item is. Commits and tombstones are to the byte as Kafka writes them, of key type 1.
+    """The form of an item. Commits and tombstones are to the byte as Kafka writes them, of key type 1.
 
     Those of commits are the versions of their values.
     """

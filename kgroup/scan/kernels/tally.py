@@ -150,7 +150,7 @@ def _part(payload: int, taken: int, whole: int) -> int:
 
 @helper
 def even_part(whole: int, index: int, count: int) -> int:
-    """What the record with this index gets of something divided evenly."""
+    """The share of the record with this index in something divided evenly."""
     return whole // count + (1 if index < whole % count else 0)
 
 

@@ -1,1 +1,1 @@
-"""From a segment to blocks of rows, and to Arrow. Read `drive.py` first."""
+"""Segments to blocks of rows, and to Arrow. Read `drive.py` first."""

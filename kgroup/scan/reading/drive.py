@@ -122,7 +122,7 @@ class SegmentReader(ABC, Generic[Block]):
             yield from self._read_boundary(part, window)
 
     def _read_boundary(self, part: Slice, window: Window) -> Iterator[Damage]:
-        """What the batches of this slice show to be odd about the first one of the next.
+        """Oddities of the next slice's first batch that only the batches of this slice show.
 
         Its reader takes a healthy batch there, and cannot know it.
         """

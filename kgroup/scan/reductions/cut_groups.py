@@ -64,7 +64,7 @@ def cut_groups(part: "Cut", piece_of: PieceOf, pieces: int) -> "list[Cut]":
 
 
 def of_no_group(part: Newest) -> Newest:
-    """What is known of no group: damage, records that cannot be read, and counts."""
+    """The part that belongs to no group: damage, records that cannot be read, and counts."""
     others = tuple(logged for logged in part.others if _group_of(logged) is None)
     none = no_rows(part.commits.schema)
     return replace(part, commits=none, pending=none, first_markers={}, others=others)

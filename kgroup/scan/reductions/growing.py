@@ -12,7 +12,7 @@ from kgroup.scan.reductions.scanned import Scanned, ScanPlan
 
 
 class GrowingScan:
-    """What a plan keeps of segments whose files only get longer, by whole batches; new segments come last.
+    """A plan's result for segments whose files only get longer, by whole batches; new segments come last.
 
     Memory is that of `newest`, `last_commits` and `read_history`, and no more for a longer log.
     """

@@ -186,7 +186,7 @@ class _Floors:
 
     @classmethod
     def of(cls, furthest: pa.Table) -> "_Floors":
-        """By the commits so far, in one chunk and as `_furthest` sorts them."""
+        """The floors by the commits so far, in one chunk and as `_furthest` sorts them."""
         if not furthest.num_rows:
             return cls({}, *(np.zeros(1, np.int64) for _ in range(3)))
         topics = furthest["topic"].chunk(0)
@@ -235,12 +235,12 @@ def _of_block(table: pa.Table, rows: NDArray[np.int64]) -> pa.Table:
 
 
 def _encoded(reach: pa.Table) -> pa.Table:
-    """From REACH_SCHEMA to `_FURTHEST`."""
+    """REACH_SCHEMA converted to `_FURTHEST`."""
     return reach.set_column(0, _FURTHEST.field(0), reach["topic"].dictionary_encode())
 
 
 def _with_names(furthest: pa.Table) -> pa.Table:
-    """From `_FURTHEST`, in one chunk, to REACH_SCHEMA."""
+    """`_FURTHEST`, in one chunk, converted to REACH_SCHEMA."""
     if not furthest.num_rows:
         return no_rows(REACH_SCHEMA)
     topics = furthest["topic"].chunk(0)

@@ -158,7 +158,7 @@ def _longest(step: NDArray[np.int64], starts: NDArray[np.int64]) -> NDArray[np.i
 
 
 def _last_moves(step: NDArray[np.int64], starts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Where the last step of each key is that moved it, in order."""
+    """The index of each key's last step that moved it, in order."""
     last = np.maximum.reduceat(np.where(step != 0, np.arange(len(step)), -1), starts)
     return last[last >= 0]
 

@@ -1,4 +1,4 @@
-"""What one report reads of an offsets topic's log: here, through Spark, or as the log grows."""
+"""One report's reading of an offsets topic's log: here, through Spark, or as the log grows."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ class Scanned:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScanPlan:
-    """What a log is reduced to, whoever reads it.
+    """The reduction of a log for a report, the same for every reader.
 
     `slots` is how many last commits of each key are kept, None for the newest records alone. With `history`
     what was before is kept, too; it needs slots.
@@ -46,11 +46,11 @@ class ScanPlan:
 
     @property
     def keep(self) -> Keep | None:
-        """Which commits are kept besides the newest; None if there are none of them."""
+        """The commits to keep besides the newest; None for none."""
         return None if self.slots is None else Keep(slots=self.slots)
 
     def scanned(self, newest: Newest, last: LastPart | None, history: History | None) -> Scanned:
-        """What counts of the parts that a reading left; those that are not planned are None."""
+        """The result of the parts that a reading left; those that are not planned are None."""
         if self.keep is None or last is None:
             return Scanned(newest)
         return Scanned(newest, counting(last, self.keep), history)
@@ -59,7 +59,7 @@ class ScanPlan:
 def read_slices(
     slices: Iterable[Slice], plan: ScanPlan, advance: Callable[[int], None] = lambda size: None
 ) -> Scanned:
-    """What the plan asks of slices, from reading them once in this process.
+    """The plan's result for slices, read once in this process.
 
     Slices of one offsets partition must be in log order. `advance` is told the size of each slice once it is
     read. Raises SourceError if a file cannot be read.

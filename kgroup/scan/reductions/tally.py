@@ -1,4 +1,4 @@
-"""What fills an offsets partition: records and bytes per segment, group and kind, and how much would stay.
+"""Contents of an offsets partition: records and bytes per segment, group and kind, and how much would stay.
 
 Each byte of a file is somebody's: a batch's bytes are divided among its records (`kernels/tally.py` has the
 rule), batches without records and damaged bytes are kinds of their own. So the rows of a segment add up to
@@ -332,7 +332,7 @@ class _TallyReader(SegmentReader[None]):
         self._largest.clear()
 
     def _segment(self, part: Slice, *, is_closed: bool) -> SegmentTally:
-        """What came since the segment before, of which the columns are cleared."""
+        """The tally since the segment before; its columns are cleared."""
         amounts: dict[tuple[str | None, What], Amount] = {}
         self._groups.extend(self.keys)
         count = key_count(self.keys)
@@ -371,7 +371,7 @@ class _TallyReader(SegmentReader[None]):
         )
 
     def _add_what_counts(self) -> None:
-        """What stays of closed segments, what is live in all, and the run: to where it lies."""
+        """Add what stays of closed segments, what is live, and the run to the places where they lie."""
         count = key_count(self.keys)
         cleanable = self._tallies[:count, CLEANABLE : CLEANABLE + PLACE_COLUMNS]
         horizon = cleanable[:, HORIZON]
@@ -429,7 +429,7 @@ class _TallyReader(SegmentReader[None]):
                     yield amounts.setdefault(key, Amount()), amount.records, amount.bytes
 
     def _run_keys(self) -> dict[str, int]:
-        """How many partitions each group commits in the run."""
+        """The number of partitions each group commits in the run."""
         sums = self._tallies[: key_count(self.keys)]
         in_run = (sums[:, RUN] == self._state[RUN_NUMBER]) & (sums[:, RUN_RECORDS] > 0)
         is_commit = self.keys.strings[: len(sums), TAG] == COMMIT_TAG

@@ -102,7 +102,7 @@ class PartitionTally:
 
 
 class GroupsOfKeys:
-    """Which group each key is about, and whether it is a commit's."""
+    """The group of each key, and whether the key is a commit's."""
 
     def __init__(self) -> None:
         self._numbers: dict[str | None, int] = {None: 0}

@@ -1,4 +1,4 @@
-"""What a consumer subscribes to: topics by name, a pattern, or nothing yet."""
+"""A consumer's subscription: topics by name, a pattern, or nothing yet."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ class Interest:
 
 @lru_cache(maxsize=64)
 def _pattern(pattern: str) -> TopicPattern:
-    """By the client's own rule, so that a simulated group is asked for what a real one would read."""
+    """The pattern by the client's own rule, so that a simulated group reads what a real one would."""
     subscriptions = Subscriptions()
     subscriptions.subscribe_pattern(pattern)
     assert subscriptions.pattern is not None

@@ -69,7 +69,7 @@ class FaultKind(StrEnum):
 
 
 class CommitMode(StrEnum):
-    """When a member commits."""
+    """The times at which a member commits."""
 
     AUTO = "auto"
     """`enable.auto.commit`: every `auto_commit_interval_ms`, and before it gives partitions up."""

@@ -40,7 +40,7 @@ class LogAgrees(CoordinatorChecker):
             self._written.setdefault(place, deque(maxlen=_REMEMBERED)).append(written.value.offset)
 
     def answered(self, ticket: Ticket, reply: ReplyBody, now_ms: int) -> None:
-        """What is acknowledged is in the log."""
+        """Check that an acknowledged commit is in the log."""
         body = ticket.body
         if not isinstance(body, OffsetCommit | TxnOffsetCommit) or not isinstance(
             reply, OffsetCommitResponse
@@ -61,7 +61,7 @@ class LogAgrees(CoordinatorChecker):
                     self._report(f"{where}: {each.committed_offset} is acknowledged, and not in the log")
 
     def loaded(self, now_ms: int) -> None:
-        """What was read is what was written."""
+        """Check that what was read is what was written."""
         self._compare()
 
     def look(self, now_ms: int, is_awake: bool) -> None:

@@ -35,7 +35,7 @@ _OF_THE_NODE: Final = frozenset({E.NOT_COORDINATOR, E.COORDINATOR_NOT_AVAILABLE}
 
 
 def _sender(group: ClassicGroup, member_id: str, instance_id: str | None) -> ErrorCode:
-    """What is wrong with who sends it."""
+    """The error for the sender of a request, or NONE."""
     owners = [member for member in group.members.values() if member.group_instance_id == instance_id]
     if instance_id is not None:
         if not owners:
@@ -140,7 +140,7 @@ class AnswersFit(CoordinatorChecker):
                 self._joins_of_known[ticket.request_id] = group.group_id, body.member_id
 
     def heard(self, event: GroupEvent, now_ms: int) -> None:
-        """Who is out may be unknown, also when it waits to join: others can leave in its name."""
+        """Forget joins of a removed member: even while it waits, others can leave in its name."""
         if isinstance(event, MemberRemoved):
             out = event.group_id, event.member_id
             self._joins_of_known = {id_: who for id_, who in self._joins_of_known.items() if who != out}

@@ -27,7 +27,7 @@ class _Begun:
 
 
 class Downgrades:
-    """Of every group: the rebalance that its downgrade began, while nothing has ended it or begun another.
+    """The rebalances that groups' downgrades began, while nothing has ended them or begun another.
 
     Kafka writes the classic group as it is Stable, each member with its old share, and begins the rebalance
     afterwards, which no record tells of. A coordinator that loads the group then (`ClassicGroup` in

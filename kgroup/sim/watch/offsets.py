@@ -67,7 +67,7 @@ class OffsetRegisters:
         self._open.setdefault(hosted, []).extend(writes.items())
 
     def ended(self, hosted: HostedCoordinator) -> None:
-        """What this coordinator has not written by now, it never will."""
+        """Note that what this coordinator has not written by now will never be written."""
         self._now += 1
         for place, operation in self._open.pop(hosted, []):
             self._registers[place].wrote(operation, self._now, must=False)

@@ -1,4 +1,4 @@
-"""How one consumer process treats its partitions, its heartbeats and its commits."""
+"""A consumer process's treatment of its partitions, its heartbeats and its commits."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ class _Held:
 
 
 class Ownership:
-    """Of one process. Times are ms of the world; `is_eager`: it gives everything up before it joins again."""
+    """One process's partitions. Times are ms of the world; `is_eager`: it gives up all before it rejoins."""
 
     def __init__(self, name: str, settings: MemberSettings, checkers: Checkers, now_ms: Callable[[], int]):
         self._name = name

@@ -1,4 +1,4 @@
-"""Where a consumer with `auto.offset.reset=latest` begins, and whether it may."""
+"""The start of a consumer with `auto.offset.reset=latest`, and whether it is allowed."""
 
 from collections.abc import Callable
 

@@ -75,7 +75,7 @@ class Retention(CoordinatorChecker):
         return None
 
     def _due_ms(self, key: OffsetCommitKey, value: OffsetCommitValue) -> int | None:
-        """When the offset may go; None: not while its group is as the log says."""
+        """The time at which the offset may go; None: not while its group is as the log says."""
         of_consumer = self.scene.consumer_group(key.group)
         if of_consumer is not None:
             expires = key.topic not in of_consumer.subscribed_names()

@@ -41,7 +41,7 @@ _SIGNS: Final = frozenset({E.NONE, E.REBALANCE_IN_PROGRESS})
 
 @dataclass(slots=True)
 class _Session:
-    """When it may end at the soonest, and must at the latest. Some requests leave it open which it is."""
+    """The soonest and the latest end of a session. Some requests leave it open which of the two applies."""
 
     soonest_ms: int
     latest_ms: int

@@ -23,7 +23,7 @@ _GENERATIONS_KEPT = 4
 
 @dataclass(slots=True)
 class _Generation:
-    """What its members were told, and what their leader made of it."""
+    """The members as their leader was told of them, and the assignment it made."""
 
     leader: str
     protocol: str | None

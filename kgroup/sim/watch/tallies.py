@@ -54,7 +54,7 @@ class Measures:
     # ---- partitions -------------------------------------------------------------------------------
 
     def need(self, group_partition: GroupPartition, now_ms: int) -> None:
-        """From now on the group has to have a reader for this partition."""
+        """Count time without a reader for this partition from now on: the group has to have one."""
         self._spared.discard(group_partition)
         if group_partition not in self._holders:
             self._count_to(now_ms)
@@ -62,7 +62,7 @@ class Measures:
             self._unread += 1
 
     def spare(self, group_partition: GroupPartition, now_ms: int) -> None:
-        """From now on nobody in the group wants it: without a reader nothing is missing."""
+        """Count no time without a reader from now on: nobody in the group wants the partition."""
         holders = self._holders.get(group_partition)
         if holders:
             self._spared.add(group_partition)

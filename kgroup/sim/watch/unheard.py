@@ -1,4 +1,4 @@
-"""What a coordinator gives away in an answer nobody waits for, because the request came twice."""
+"""Partitions that a coordinator gives away in an answer nobody waits for, as the request came twice."""
 
 from collections.abc import Iterable, Mapping
 from uuid import UUID

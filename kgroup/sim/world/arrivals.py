@@ -53,7 +53,7 @@ class Producers:
         self._schedule.at(now_ms + self._topic.linger_ms, self._send)
 
     def _send_again(self) -> None:
-        """What another leader has not got was never acknowledged (`acks=all`): producers try again."""
+        """Send records again that another leader lacks: they were never acknowledged (`acks=all`)."""
         for (topic, index), records in self._host.replication.cut.items():
             again = records - self._cut.get(index, 0)
             if topic == self._topic.name and again:
@@ -62,7 +62,7 @@ class Producers:
                 self._waiting[index] = self._waiting.get(index, 0) + again
 
     def _look(self, index: int, end_offset: int) -> None:
-        """What was taken is in the log, and of an append that failed there is nothing."""
+        """Check that the log has what was taken, and nothing of an append that failed."""
         taken = self._taken.get(index, 0)
         if end_offset != taken:
             where = f"{self._topic.name}-{index}"

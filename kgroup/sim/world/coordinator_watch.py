@@ -44,7 +44,7 @@ _UNSTABLE: Final = ErrorCode.UNSTABLE_OFFSET_COMMIT
 
 
 class WatchedNode(Protocol):
-    """What the watch must know about a node's process."""
+    """A node's process as the watch needs to know it."""
 
     number: int
     is_running: bool
@@ -55,7 +55,7 @@ class WatchedNode(Protocol):
         """Its timers run."""
 
     def now_ms(self) -> int:
-        """By its clock."""
+        """The time by its own clock."""
 
 
 class _Watched:

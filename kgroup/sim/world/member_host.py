@@ -242,7 +242,7 @@ class MemberHost(Process):
 
     @property
     def holder(self) -> Holder | None:
-        """What it has as a member of the consumer protocol, if it runs as one."""
+        """The partitions it has as a member of the consumer protocol, if it runs as one."""
         machine = self.machine
         if not isinstance(machine, ConsumerMember):
             return None

@@ -110,7 +110,7 @@ class Network:
 
 
 def _next_retry_ms(waited_ms: int) -> int:
-    """When TCP sends a lost packet again: after 0.2 s, 0.6 s, 1.4 s, ...; the first that is not over."""
+    """The next time TCP sends a lost packet again: after 0.2 s, 0.6 s, 1.4 s, ...; the first not yet past."""
     retry_ms, pause_ms = _FIRST_RETRY_MS, _FIRST_RETRY_MS
     while retry_ms < waited_ms:
         pause_ms = min(2 * pause_ms, _RETRY_MAX_MS)

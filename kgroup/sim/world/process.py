@@ -36,7 +36,7 @@ class Process:
         return self._clock_ms > self.schedule.now_ms + self._skew_ms
 
     def world_ms(self, clock_ms: int) -> int:
-        """When its clock will show this."""
+        """The time at which its clock will show this."""
         return clock_ms - self._skew_ms
 
     def skew(self, by_ms: int) -> None:

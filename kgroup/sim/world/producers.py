@@ -58,7 +58,7 @@ class TransactionalProducer:
         )
 
     def start(self) -> None:
-        """From now on."""
+        """Begin."""
         self._wake_in(self._chance.randint(0, 5_000))
 
     def _wake_in(self, ms: int) -> None:

@@ -1,4 +1,4 @@
-"""How far each replica of a partition is, where followers lag: what a new leader has and knows.
+"""Progress of each replica of a partition, where followers lag: what a new leader has and knows.
 
 Source of the rules: KIP-101 (a follower cuts its log to its leader's), KIP-207 (the high watermark of a new
 leader may be behind), KIP-497 (who is in sync is known to the controller, which elects nobody else).
@@ -36,7 +36,7 @@ class Replicas:
         return self.high_watermark == self._log.end_offset
 
     def lag_ms(self, node: int, slowest_ms: int) -> int:
-        """Of the followers, the last has every record `slowest_ms` late, the others sooner in even steps."""
+        """A follower's lag: the last has every record `slowest_ms` late, the others sooner in even steps."""
         followers = [each for each in self.ends if each != self.leader]
         return slowest_ms * (followers.index(node) + 1) // len(followers)
 
@@ -45,7 +45,7 @@ class Replicas:
         return node_id in self.in_sync
 
     def lead(self, node_id: int) -> int:
-        """What this copy has is the log now; the high watermark that it has heard of."""
+        """Make this copy the log, and return the high watermark it has heard of."""
         self.ends[self.leader] = self._log.end_offset
         end = self.ends[node_id]
         if end < self._log.end_offset:

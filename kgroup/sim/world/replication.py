@@ -24,7 +24,7 @@ class Host(Protocol):
 
     @property
     def nodes(self) -> Mapping[int, NodeHost]:
-        """By their numbers."""
+        """The nodes by their numbers."""
 
     def high_watermark_moved(self, partition: Partition) -> None:
         """More of a partition may be read."""
@@ -43,7 +43,7 @@ class Replication:
         self._apart: dict[TopicPartition, Replicas] = {}
 
     def lag(self, topic: str, by_ms: int) -> None:
-        """From now on the slowest follower of a topic has every record so much later than before."""
+        """From now on the slowest follower of a topic gets every record this much later than before."""
         self._slowest_ms[topic] = self._slowest_ms.get(topic, 0) + by_ms
         self.hold_back(topic)
         for partition in self._partitions(topic):

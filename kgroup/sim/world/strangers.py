@@ -90,7 +90,7 @@ class Stranger:
         self._begin_life()
 
     def start(self) -> None:
-        """From now on."""
+        """Begin."""
         self._wake_in(self._chance.randint(0, 10_000))
 
     def _begin_life(self) -> None:

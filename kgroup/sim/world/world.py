@@ -57,7 +57,7 @@ Tell = Callable[[TraceEvent], None]
 
 @dataclass(frozen=True, slots=True)
 class _Unsettled:
-    """Why a group has not settled; `is_known`: Kafka's own would not either."""
+    """The reason a group has not settled; `is_known`: Kafka's own would not either."""
 
     group: str
     why: str
@@ -194,7 +194,7 @@ class World:
     # ---- playing ----------------------------------------------------------------------------------
 
     def play(self, until_settled: bool) -> Run:
-        """From the start to the end."""
+        """Play from the start to the end."""
         start_ms = self.schedule.now_ms
         for topic in self.scenario.topics:
             if topic.start_ms == 0:
@@ -259,7 +259,7 @@ class World:
         return None if hosted is None else hosted.coordinator.consumer.watched(group)
 
     def _look_at_books(self, group: str) -> None:
-        """What the group's coordinator holds, if it is one of the consumer protocol, beside its members."""
+        """Compare what the group's coordinator holds, for the consumer protocol, with what the members do."""
         partition = self.cluster.cluster.offsets_partition(group)
         hosted = self.cluster.cluster.coordinators.hosted.get(partition)
         if hosted is None or hosted.is_loading or self.checkers.has_lost(group):
@@ -286,7 +286,7 @@ class World:
         return settled_ms
 
     def _unsettled(self, *, with_new: bool) -> _Unsettled | None:
-        """Why things have not settled: the first reason that Kafka does not have, or else the first.
+        """The reason things have not settled: the first that Kafka does not have, or else the first.
 
         `with_new`: also for partitions that came just now.
         """
@@ -302,7 +302,7 @@ class World:
         return known
 
     def _reasons(self, group: str, members: list[MemberHost], with_new: bool) -> Iterator[_Unsettled]:
-        """Why a group has not settled."""
+        """Reasons a group has not settled."""
         node = self.cluster.coordinator_of(group)
         if node is None:
             yield _Unsettled(group, "it has no coordinator")

@@ -102,7 +102,7 @@ class Brokers:
         self._write_leaders()
 
     def lag_replicas(self, topic: str, by_ms: int) -> None:
-        """From now on the followers of a topic have every record so much later than before."""
+        """From now on the followers of a topic get every record this much later than before."""
         lag_ms, _ = self._lags.get(topic, (0, 0))
         self._lags[topic] = (lag_ms + by_ms, self._schedule.now_ms)
 

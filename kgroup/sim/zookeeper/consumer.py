@@ -125,7 +125,7 @@ class ZookeeperConsumer:
         self._owned: list[TopicPartition] = []
 
     def live(self) -> Script:
-        """From a new session on: register, rebalance, and again whenever a watch fires.
+        """A life from a new session on: register, rebalance, and again whenever a watch fires.
 
         After an expired session the fetchers still run: they are stopped only inside the first rebalance.
         """

@@ -11,7 +11,7 @@ from enum import Enum
 
 
 class ZookeeperError(Enum):
-    """Why a request failed; the words are those of ZooKeeper's KeeperException."""
+    """The error of a failed request, in the words of ZooKeeper's KeeperException."""
 
     NO_NODE = "NoNode"
     NODE_EXISTS = "NodeExists"
@@ -19,7 +19,7 @@ class ZookeeperError(Enum):
 
 
 class TreeChange(Enum):
-    """What happened to a znode; the words are those of ZooKeeper's watch events."""
+    """A change to a znode, in the words of ZooKeeper's watch events."""
 
     CREATED = "NodeCreated"
     DATA_CHANGED = "NodeDataChanged"

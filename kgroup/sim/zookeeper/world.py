@@ -118,7 +118,7 @@ class _World:
         )
 
     def play(self, faults: Sequence[Fault]) -> Run:
-        """From the start to the end."""
+        """Play from the start to the end."""
         scenario, schedule = self._scenario, self._schedule
         for member in scenario.members:
             if member.start_ms is not None:

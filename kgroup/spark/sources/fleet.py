@@ -38,7 +38,7 @@ class FleetTask(InputPartition):
 
     @property
     def of(self) -> _OfOne:
-        """Which cluster, and its own task."""
+        """The cluster, and its own task."""
         of: _OfOne = self.value
         return of
 

@@ -149,13 +149,13 @@ class OffsetsOptions:
 
 
 class OffsetsTask(InputPartition):
-    """What one task reads, and what follows that in the log for as long as a transaction is open."""
+    """One task's slices, and what follows them in the log for as long as a transaction is open."""
 
     @classmethod
     def made(
         cls, task: Task, found: FoundLogs, wholes: "Mapping[int, Sequence[SegmentFile]]"
     ) -> "OffsetsTask":
-        """Of slices and of all segments of their partitions, which nobody needs without transactions."""
+        """A task of slices and all segments of their partitions, which are only needed for transactions."""
         behind = []
         for run in task.runs():
             last = run.slices[-1]

@@ -59,7 +59,7 @@ class GivenOptions:
         return any(name in self._options for name in _PATHS)
 
     def paths(self) -> tuple[str, ...]:
-        """What `load(path)` gives as the option path, and `load([...])` as paths, in JSON."""
+        """Paths: `load(path)` gives one as the option path, `load([...])` gives several, in JSON."""
         paths: tuple[str, ...] = ()
         if "paths" in self._options:
             try:
@@ -164,7 +164,7 @@ class GivenOptions:
             raise self._wrong("schemaVersion", str(SCHEMA_VERSION))
 
     def offsets_partitions(self) -> int | None:
-        """How many partitions the offsets topic has; 0 is not to be asked, None is to be found out."""
+        """The partition count of the offsets topic; 0 is not to ask for it, None is to find it out."""
         text = self._text("offsetsPartitions", "auto").lower()
         if text == "auto":
             return None

@@ -79,7 +79,7 @@ def of_partitions(found: FoundLogs, conditions: Sequence[Condition], count: int 
 
 
 def partition_count(found: FoundLogs) -> int | None:
-    """How many partitions the offsets topic has by the groups in it; None if they do not tell.
+    """The partition count of the offsets topic by the groups in it; None if they do not show it.
 
     Tried are Kafka's default and the number of the last partition that is there.
     """
@@ -95,7 +95,7 @@ def partition_count(found: FoundLogs) -> int | None:
 
 
 def late_enough(parts: Sequence["Slice"], conditions: Sequence[Condition], *, is_last: bool) -> "list[Slice]":
-    """Of the slices of a segment what can have records as late as the conditions ask.
+    """Those slices of a segment that can have records as late as the conditions ask.
 
     By its `.timeindex`, as a broker answers for a time: it says up to where no record is later than a time,
     for the whole of a segment once another one follows. Where there is none, all is read.
@@ -108,7 +108,7 @@ def late_enough(parts: Sequence["Slice"], conditions: Sequence[Condition], *, is
 
 
 def _start_of(segment: Path, size: int, since_ms: int, *, is_last: bool) -> int:
-    """Where a batch begins before which all are earlier; the size if all are."""
+    """The start of a batch before which all are earlier; the size if all are."""
     if not segment.stem.isdigit():
         return 0
     try:
@@ -148,7 +148,7 @@ def _sampled_groups(found: FoundLogs) -> Iterator[tuple[int, str]]:
 
 
 def _entries(found: FoundLogs, segment: "SegmentFile") -> Iterator[OffsetsEntry | Undecodable]:
-    """What healthy batches at the beginning of a segment have, read only as far as it is taken."""
+    """Entries of healthy batches at the beginning of a segment, read only as far as they are taken."""
     name = segment.path if found.remote is None else found.remote.named_in(segment.path)
     if found.remote is not None and is_uri(name):
         batches = found.remote.batches(name)

@@ -117,7 +117,7 @@ class PushedReader(DataSourceReader):
         self._reader = reader
 
     def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802  Spark's name
-        """What is left to Spark."""
+        """The filters left to Spark."""
         # By the columns' own types: those of `.schema()` are only made of them in the end.
         table = self._reader.table
         same = [field for field in self._reader.schema if table.field(field.name).type == field.type]
@@ -151,7 +151,7 @@ def conditions_in(given: GivenOptions, table: pa.Schema) -> Iterator[Condition]:
 
 
 def arrow_schema(schema: StructType) -> pa.Schema:
-    """What Spark wants batches of a schema to have, times in UTC."""
+    """The schema that Spark wants batches to have, times in UTC."""
     utc: dict[str, Any] = {"timezone": "UTC"}
     try:
         made: pa.Schema = to_arrow_schema(schema, **utc)
@@ -161,7 +161,7 @@ def arrow_schema(schema: StructType) -> pa.Schema:
 
 
 class JsonTask(InputPartition):
-    """What one task does, as JSON."""
+    """One task's work, as JSON."""
 
     @classmethod
     def of(cls, value: object) -> "JsonTask":
@@ -169,5 +169,5 @@ class JsonTask(InputPartition):
         return cls(json.dumps(value))
 
     def decoded(self) -> Any:
-        """What it was made of."""
+        """The value it was made of."""
         return json.loads(self.value)

@@ -142,7 +142,7 @@ class ClassicGroups:
     # ---- a say in offsets and deletion --------------------------------------------------------
 
     def check_commit(self, body: OffsetCommit | TxnOffsetCommit) -> ErrorCode:
-        """Why the sender may not commit, or NONE.
+        """The reason the sender may not commit, or NONE.
 
         A member that commits proves that it lives, except in a transaction: that is the producer's request.
         """
@@ -171,13 +171,13 @@ class ClassicGroups:
         return E.NONE
 
     def check_offset_delete(self, group_id: str) -> ErrorCode:
-        """Why no offsets can be deleted; of a group of consumers those that no member reads can (KIP-496)."""
+        """The error if no offsets can be deleted; consumers' can where no member reads them (KIP-496)."""
         group = self._groups.get(group_id)
         of_consumers = group is None or group.uses_consumer_protocol
         return self._answer(T.OFFSET_DELETE if of_consumers else T.OTHERS_DELETE, group_id).error
 
     def check_delete(self, group_id: str) -> ErrorCode:
-        """Why the group cannot be deleted: only an Empty one can."""
+        """The reason the group cannot be deleted, or NONE: it must be Empty."""
         return self._answer(T.DELETE, group_id).error
 
     def subscribes(self, group_id: str, topic: str) -> bool:

@@ -261,7 +261,7 @@ def _leaving_member(group: ConsumerGroup, leaving: LeavingMember) -> ConsumerMem
 
 
 def ids_owned(partitions: Iterable[NamedTopicPartitions], image: MetadataImage) -> OwnedPartitions:
-    """What a subscription claims to own, by topic id; topics that are gone are left out."""
+    """The partitions a subscription claims to own, by topic id; topics that are gone are left out."""
     owned: dict[UUID, set[int]] = {}
     for named in partitions:
         topic = image.topic(named.topic)

@@ -114,7 +114,7 @@ class ConsumerGroup:
         return self._names
 
     def subscribers_of(self, regex: str) -> int:
-        """How many members have this expression."""
+        """The number of members with this expression."""
         return self._subscribers[regex]
 
     def wanted_regexes(self, member: ConsumerMember, updated: ConsumerMember) -> set[str]:

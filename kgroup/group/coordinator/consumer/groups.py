@@ -323,7 +323,7 @@ class ConsumerGroups:
     # ---- a say in offsets and deletion --------------------------------------------------------
 
     def check_commit(self, body: OffsetCommit | TxnOffsetCommit) -> ErrorCode:
-        """Why the sender may not commit, or NONE.
+        """The reason the sender may not commit, or NONE.
 
         The epoch is the member's, or an older one at which it had all that it commits (KIP-1251). A commit is
         no sign of life: heartbeats have their own thread.
@@ -353,7 +353,7 @@ class ConsumerGroups:
         return E.NONE
 
     def check_fetch(self, group_id: str, member_id: str | None, member_epoch: int) -> ErrorCode:
-        """Why the sender may not read offsets; whoever names no member may.
+        """The reason the sender may not read offsets, or NONE; a request without a member id always may.
 
         An epoch of no member at all is a failure of Kafka's own, which it answers as such.
         """
@@ -476,7 +476,7 @@ class ConsumerGroups:
         return group is not None and not group.members
 
     def describe(self, group_id: str) -> DescribedGroup:
-        """To DescribeGroups a consumer group is not there."""
+        """The answer to DescribeGroups: a consumer group does not exist there."""
         return replace(absent_group(group_id), error_message=f"Group {group_id} is not a classic group.")
 
     def describe_consumer_group(self, group_id: str) -> DescribedConsumerGroup:

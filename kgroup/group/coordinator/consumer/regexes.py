@@ -62,7 +62,7 @@ def _tokens(regex: str) -> Iterator[re.Match[str]]:
 
 
 def _refused_by_re2j(regex: str) -> str | None:
-    """Why RE2/J refuses what RE2 takes; None if it does not.
+    """The reason RE2/J refuses an expression that RE2 accepts; None if it does not.
 
     It does not know `\\C` (any byte), two groups of one name, nor a repetition of a brace that begins none.
     """

@@ -55,7 +55,7 @@ OwnedPartitions = Mapping[UUID, Collection[int]]
 
 
 class _Regex(Enum):
-    """What became of a member's regular expression in this heartbeat."""
+    """The effect of this heartbeat on the member's regular expression."""
 
     SAME = 0
     CHANGED = 1

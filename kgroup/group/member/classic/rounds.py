@@ -479,7 +479,7 @@ class Rounds:
         return self._backoff.is_ready(now_ms) or not self._is_prepared
 
     def deadline_ms(self, now_ms: int) -> int:
-        """When `expire`, `progress` or a poll has something to do.
+        """The time at which `expire`, `progress` or a poll next has something to do.
 
         What a poll alone can settle counts only before its time: after it, it is up to the user.
         """

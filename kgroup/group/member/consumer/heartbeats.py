@@ -32,7 +32,7 @@ NONE: Final = LocalAssignment(-1, frozenset())
 
 @dataclass(slots=True)
 class _Said:
-    """What the coordinator has been told, as far as the last heartbeats went through."""
+    """What the member has told the coordinator, as of the last successful heartbeat."""
 
     rebalance_timeout_ms: int | None = None
     topics: tuple[str, ...] | None = None

@@ -32,7 +32,7 @@ class ConsumerMember(Machine):
 
     @property
     def state(self) -> ConsumerState:
-        """From UNSUBSCRIBED to STABLE, FENCED or STALE."""
+        """The member's state, from UNSUBSCRIBED to STABLE, FENCED or STALE."""
         return self._identity.state
 
 

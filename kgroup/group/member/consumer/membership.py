@@ -294,7 +294,7 @@ class ConsumerMembership:
     # ---- time -------------------------------------------------------------------------------------
 
     def deadline_ms(self, now_ms: int) -> int:
-        """When `expire`, `progress` or a poll has something to do.
+        """The time at which `expire`, `progress` or a poll next has something to do.
 
         What a poll alone can settle counts only before its time: after it, it is up to the user.
         """
