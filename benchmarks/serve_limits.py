@@ -3,9 +3,9 @@
 One node in memory, in a process of its own. Under each kind of crowd a member's heartbeats are timed, and the
 node's memory is read afterwards. A heartbeat is due every few milliseconds: one that cannot be sent yet,
 since the one before it is still unanswered, is late from then on, so that one long pause counts as often as
-it would for as many members. The first row, without a crowd, is what the machine makes of it. A crowd
-comes from another process while heartbeats go on; it is bounded in number, and it goes away before the next
-one comes. The machine wants two cores: one for the node, one for the others.
+it would for as many members. The first row, without a crowd, is what the machine makes of it. A crowd comes
+from another process while heartbeats continue; it is bounded in number, and it goes away before the next one
+comes. The machine wants two cores: one for the node, one for the others.
 """
 
 import argparse

@@ -89,7 +89,7 @@ __all__ = [
 if not TYPE_CHECKING:  # else every misspelt name would have a type
 
     def __getattr__(name: str) -> object:
-        """Load what a public name stands for (PEP 562)."""
+        """Load the object of a public name (PEP 562)."""
         if name not in _MODULES:
             raise AttributeError(f"module 'kgroup' has no attribute {name!r}")
         from importlib import import_module

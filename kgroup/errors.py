@@ -1,7 +1,7 @@
 """The exceptions of kgroup. Only `cli/shell/app.py` catches them, prints one line on stderr and exits.
 
 Damage in a log and records of unknown types are *results* (`log.batch.Damage`,
-`protocol.entries.Undecodable`), not exceptions: a scan goes on past them.
+`protocol.entries.Undecodable`), not exceptions: a scan continues past them.
 """
 
 from collections.abc import Iterable
@@ -77,7 +77,7 @@ def nearest_or_all(name: str, known: Iterable[str], shown_max: int = 30) -> str:
 def misspelt(name: str, known: Iterable[str]) -> str | None:
     """The known property that a name is but a letter or two from, of names as long as Kafka's; else None.
 
-    Others may be properties of other programs. No two of Kafka's that are told apart here are so near.
+    Others may be properties of other programs. No two of Kafka's names that matter here are that close.
     """
     near = get_close_matches(name, list(known), n=1, cutoff=_MISSPELT)
     return near[0] if near and near[0] != name else None

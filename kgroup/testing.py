@@ -175,7 +175,7 @@ class Cluster:
         return self._call(lambda: self._fault_maker.refuse(api, error, **which))
 
     def clear_faults(self) -> None:
-        """No faults from here on."""
+        """Remove all faults."""
         self._call(self._fault_maker.clear)
 
     # ---- the thread ---------------------------------------------------------------------------

@@ -83,7 +83,7 @@ class CheckedClient(Tabular):
 
     @property
     def passes(self) -> bool:
-        """Whether a rollout may go on."""
+        """Whether a rollout may continue."""
         return not any(objection.fails for objection in self.objections)
 
     def __iter__(self) -> Iterator[Objection]:
@@ -256,7 +256,7 @@ def _growing(findings: Sequence[Finding]) -> dict[str, list[Finding]]:
 
 
 def _more_members(timeline: Timeline, growing: Sequence[Finding]) -> Iterator[Advice]:
-    """As many members as it takes at the pace of those that are there, if there is a partition for each."""
+    """The members it takes at the pace of the present ones, if there is a partition for each."""
     members = timeline.generations[-1].roster.members if timeline.generations else ()
     for finding in growing:
         read, written = finding.numbers["reading_per_s"], finding.numbers["written_per_s"]

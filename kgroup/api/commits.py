@@ -34,7 +34,7 @@ class Commits(Tabular):
         return f"<{counted(len(self.steps), 'commit')}>"
 
     def within(self, span: Span) -> "Commits":
-        """Those of a span; steps are from the commit before, wherever that is."""
+        """The steps of a span; each is from the commit before it, wherever that is."""
         return replace(self, steps=[step for step in self.steps if span.has(step.at_ms)])
 
     @property
@@ -44,7 +44,7 @@ class Commits(Tabular):
         return (min(times), max(times)) if times else None
 
     def longest_gaps(self) -> Iterator[CommitStep]:
-        """For each group the commit with the longest gap before it."""
+        """The commit with the longest gap before it, by group."""
         longest: dict[str, CommitStep] = {}
         for step in self.steps:
             before = longest.get(step.group)

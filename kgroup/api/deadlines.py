@@ -181,12 +181,12 @@ class Deadlines(Tabular):
 
     @property
     def in_sight(self) -> tuple[PartitionDeadline, ...]:
-        """Those that are met already or are expected."""
+        """The deadlines already passed or expected."""
         near = (Outlook.PASSED, Outlook.EXPECTED)
         return tuple(each for each in self.deadlines if each.deadline.outlook in near)
 
     def within(self, length_ms: int) -> tuple[PartitionDeadline, ...]:
-        """Those in sight that may be met within this many ms from now."""
+        """The deadlines in sight that may be met within this many ms from now."""
         until_ms = self.now_ms + length_ms
         return tuple(each for each in self.in_sight if (each.deadline.low_ms or 0) <= until_ms)
 

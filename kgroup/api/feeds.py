@@ -86,7 +86,7 @@ def feeds(
         found = list(connected(found, asked))
         late = [each for each in late if each.group in asked]
     else:
-        # Of every quiet topic nobody knows who writes it: that is said to who asks.
+        # The writer of a quiet topic is always unknown: said only when asked for by name.
         late = [each for each in late if each.because is not Because.UNKNOWN]
     return Feeds(
         feeds=tuple(found),

@@ -53,7 +53,7 @@ class Fsck(Tabular):
 
     @property
     def bad(self) -> list[PartitionCheck]:
-        """Those with a finding."""
+        """The checks with a finding."""
         return [check for check in self.checks if check.finding is not None]
 
     def arrow_columns(self) -> Sequence[Column]:
@@ -244,7 +244,7 @@ def _others(found: Mapping[Release, Sequence[Obstacle]], outcome: Outcome) -> di
 
 
 def _placed(obstacle: Obstacle, segments: Sequence[SegmentFile]) -> Obstacle:
-    """With the byte position of its batch."""
+    """The obstacle with the byte position of its batch."""
     if obstacle.position is not None or obstacle.offset is None:
         return obstacle
     for item in read_segment(obstacle.segment or segments[0].path):

@@ -180,7 +180,7 @@ def _kept(
     *,
     only_certain: bool,
 ) -> dict[str, Ledger]:
-    """Only what is of these topics and times. Raises SourceError if none of the topics is there."""
+    """The entries of these topics and times. Raises SourceError if none of the topics is there."""
     if topics is not None:
         there = {topic for each in made.values() for topic in each.topics}
         unmatched = without_match(topics, there)
@@ -205,7 +205,7 @@ def _kept(
 
 @dataclass
 class _Bounds:
-    """The logs of data topics: as a file says, a cluster, or what lies beside the offsets topic."""
+    """The logs of data topics: from a file, a cluster, or the folders next to the offsets topic."""
 
     logs: OpenedLogs
     log_ends_file: Path | None

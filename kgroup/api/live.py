@@ -139,7 +139,7 @@ def connect(bootstrap_servers: str, *, config: str | Path | Mapping[str, str] | 
 class KeptLog:
     """A connection and a copy of the offsets topic that are kept from one look to the next.
 
-    Only what is new is fetched. After an error all of it is given up, and the next look begins anew.
+    Only new records are fetched. After an error everything is dropped, and the next look starts over.
     """
 
     def __init__(self, connection: ConnectionOptions) -> None:

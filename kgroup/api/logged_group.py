@@ -40,7 +40,7 @@ def read_logged_group(
     """Read a group's members, subscriptions and owned partitions from its newest records.
 
     Partition counts are, in this order, those of `topics`, those of the file `log_ends` (as for lag-report),
-    those of the live cluster, and those of the folders and checkpoints beside the log.
+    those of the live cluster, and those of the folders and checkpoints next to the log.
     Raises SourceError if the group is not there or its members cannot be read, and InputError for a
     subscribed topic whose partitions nobody knows.
     """

@@ -23,7 +23,7 @@ def matches_any(name: str, patterns: Iterable[str]) -> bool:
 
 
 def without_match(patterns: Iterable[str], names: Collection[str]) -> list[str]:
-    """Those of `patterns` that none of the names that there are is or matches, each once."""
+    """The `patterns` that no existing name equals or matches, each once."""
     return [one for one in dict.fromkeys(patterns) if not any(matches_any(name, [one]) for name in names)]
 
 
@@ -56,7 +56,7 @@ def names_given(names: str | Iterable[str] | None) -> tuple[str, ...] | None:
 
 
 def member_of(kind: type[_Choice], value: str, name: str) -> _Choice:
-    """The choice that a text or a member stands for. Raises InputError that names the argument."""
+    """The choice meant by a text or a member. Raises InputError that names the argument."""
     try:
         return kind(value)
     except ValueError:

@@ -85,7 +85,7 @@ class OpenedLogs:
         return self._every_replica
 
     def of_partitions(self, partitions: Collection[int]) -> Sources:
-        """These partitions of the offsets topic, in every copy. Raises SourceError if there are none."""
+        """These partitions of the offsets topic, in every copy. Raises SourceError if there is none."""
         kept = tuple(segment for segment in self._every_replica if segment.partition in partitions)
         if not kept:
             there = sorted({segment.partition for segment in self._every_replica})
@@ -96,8 +96,8 @@ class OpenedLogs:
         return replace(self._every_replica, segments=kept)
 
     def of_groups(self, groups: Sequence[str]) -> Sources:
-        """What may tell of these groups, each partition once: of files all, as they do not say how many
-        partitions the topic has.
+        """The sources that may have these groups, each partition once: all files, as they do not say how
+        many partitions the topic has.
         """
         return self.sources
 

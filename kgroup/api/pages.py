@@ -118,7 +118,7 @@ def write_reported(
 
 
 def _findings(logs: OpenedLogs, report: LagReport, progress: Progress) -> dict[str, Sequence[Finding]]:
-    """Those of the report's groups, by group, as of the same time."""
+    """The findings on the report's groups, by group, as of the same time."""
     asked = LagOptions(
         groups=report.options.groups,
         topics=report.options.topics,

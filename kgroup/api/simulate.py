@@ -186,7 +186,7 @@ def _settled(run: Run) -> str:
 
 
 def _pass_over(line: str) -> None:
-    """Nobody listens."""
+    """Ignore progress: there is no listener."""
 
 
 # ---- scenarios ------------------------------------------------------------------------------------

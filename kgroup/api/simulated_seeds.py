@@ -33,7 +33,7 @@ def simulate_seeds(scenario_of: ScenarioOf, seeds: range, jobs: int = 1) -> Iter
     from concurrent.futures.process import BrokenProcessPool
     from multiprocessing import get_context
 
-    # Begun anew, not forked: the screen's threads may hold locks.
+    # Spawned, not forked: the screen's threads may hold locks.
     pool = ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), initializer=_begin)
     try:
         for first in range(0, len(seeds), _BLOCK):

@@ -19,7 +19,7 @@ class Tabular:
         raise NotImplementedError
 
     def arrow_rows(self) -> "Iterator[Row]":
-        """A row for each line of the table, made anew at each call."""
+        """A row for each line of the table, made again at each call."""
         raise NotImplementedError
 
     def batches(self) -> "Iterator[pa.RecordBatch]":

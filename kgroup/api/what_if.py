@@ -166,7 +166,7 @@ def named_changes(
     partitions: Mapping[str, int] | None = None,
     pause_ms: int | None = None,
 ) -> Changes:
-    """The changes as the rules take them. Raises InputError for names that are none, or do not fit."""
+    """The changes as the rules take them. Raises InputError for unknown names, or names that do not fit."""
     if protocol is not None and protocol not in _PROTOCOLS:
         hint = did_you_mean(protocol, _PROTOCOLS)
         raise InputError(f"--protocol {protocol!r} is not one of {', '.join(_PROTOCOLS)}{hint}")

@@ -13,7 +13,7 @@ from kgroup.log.files.log_dir import parse_folder_name
 from kgroup.protocol.topic_id import topic_id_text
 
 _FAR_PRODUCER_ID = 1 << 40
-"""A broker that gets its folder back goes on with its own ids, by the thousand: it never comes so far."""
+"""A broker that gets its folder back continues with its own ids, by the thousand: it never comes so far."""
 
 
 def is_log_dir(folder: Path) -> bool:

@@ -155,7 +155,7 @@ class Cluster:
         return self.alive[0].node_id if self.alive else NO_LEADER
 
     def kill(self, node_id: int, now_ms: int) -> None:
-        """A node is gone: what it led is led by others, and its coordinators load there anew.
+        """A node is gone: what it led is led by others, and its coordinators load there again.
 
         What its clients wait for is not answered: their connections died with the node.
         """
@@ -188,7 +188,7 @@ class Cluster:
         self._keep_epochs()
 
     def _keep_epochs(self) -> None:
-        """Have the next start go on behind every leader epoch that clients may have heard of.
+        """Have the next start begin after every leader epoch that clients may have heard of.
 
         Kafka keeps each partition's in its metadata log. One number for all does: an epoch may leap.
         """

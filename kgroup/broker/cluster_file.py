@@ -107,7 +107,7 @@ def decode_spec(raw: bytes, where: str) -> ClusterSpec:
 def encode_change(spec: ClusterSpec, topics: Iterable[str]) -> str:
     """A line of the journal: how these topics are now (gone, if the state has them no more).
 
-    Settings of groups are not in the journal: few are ever made, and each makes the whole anew.
+    Settings of groups are not in the journal: few are ever made, and each makes the whole again.
     """
     changed = {name: spec.topics.get(name) for name in topics}
     change = {

@@ -65,7 +65,7 @@ def _key_bytes(key: OffsetCommitKey) -> bytes:
 
 
 def encode_run(run: CommitRun, first_delta: int, base_timestamp_ms: int) -> bytes:
-    """Its records as they lie in a batch, from this offset delta on; the batch's first timestamp is given.
+    """The run's records as they lie in a batch, from this offset delta on and the batch's first timestamp.
 
     Commits without metadata, which is nearly all, differ in nothing but numbers in fixed places.
     """

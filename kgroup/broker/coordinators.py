@@ -23,9 +23,9 @@ _LOAD_BATCHES: Final = 500  # of a coordinator's log at a time, so that other re
 class Coordinators:
     """One for each partition of the offsets topic that has a leader, on the node that leads it.
 
-    `new_uuid` makes member ids; `warn` is told, in a sentence, of a log that cannot be read or written. With
-    `survive_faults`, a fault of kgroup's own in one of them is told, too: it begins again from what its log
-    says, after a second, and the others go on. Tests and simulations want to see it raised.
+    `new_uuid` makes member ids; `warn` is called, with a sentence, for a log that cannot be read or written.
+    With `survive_faults`, a fault of kgroup's own in one of them is reported, too: it begins again from what
+    its log says, after a second, and the others continue. Tests and simulations want to see it raised.
     """
 
     survive_faults = False

@@ -56,7 +56,7 @@ def _refuse_another_id(path: Path, topic: TopicSpec) -> None:
     try:
         there = read_topic_id(metadata) if metadata.exists() else None
     except SourceError:
-        return  # opening the log tells, and writes it anew
+        return  # opening the log reports it, and rewrites it
     if there is not None and there != topic.topic_id:
         raise SourceError(
             f"{metadata}: topic id {topic_id_text(there)}, while {topic.name} has "

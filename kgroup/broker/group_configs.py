@@ -29,7 +29,7 @@ class GroupConfig:
     """A setting: its rule, what holds without it, and the least and the most that brokers allow.
 
     `synonym` is the broker's own property of the same meaning, "" where it has none. Bounds are the names of
-    two more properties of the broker, with their defaults; `bound` is None where there are none.
+    two more properties of the broker, with their defaults; `bound` is None without such properties.
     """
 
     rule: ConfigRule

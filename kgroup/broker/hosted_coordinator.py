@@ -84,7 +84,7 @@ class HostedCoordinator:
 
     @property
     def is_idle(self) -> bool:
-        """There is nothing to flush."""
+        """Whether there is nothing to flush."""
         return not (self._records or self._replies or self._events)
 
     def flush(self) -> list[Reply]:

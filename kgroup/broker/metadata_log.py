@@ -112,7 +112,7 @@ class _Reader:
 
     def varint(self) -> int:
         value = shift = 0
-        while True:  # ends: each turn takes a byte, or there is none left
+        while True:  # ends: each turn takes a byte, or none is left
             [octet] = self._take(1)
             value |= (octet & 0x7F) << shift
             if octet < 0x80:

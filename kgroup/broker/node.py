@@ -30,7 +30,7 @@ class Answer(NamedTuple):
 
     @property
     def held_bytes(self) -> int:
-        """As much of it as is in memory at a time while it is sent."""
+        """The bytes of it that are in memory at a time while it is sent."""
         begun = len(self.frame or b"")
         return begun + min(self.rest_bytes, PIECE_BYTES) if self.rest else begun
 
@@ -56,7 +56,7 @@ class BrokerNode:
     """A node of a cluster. Pure: `dispatch.handle` brings a request and the time, `answers` collects answers.
 
     `on_fault` is handed what went wrong, by a fault of kgroup's own, on the way to the answer of a request
-    that has waited: it gets no answer, and everybody else goes on. Tests and simulations want to see it.
+    that has waited: it gets no answer, and everyone else continues. Tests and simulations want to see it.
 
     Flush the cluster's coordinators before sending anything: an answer in `answers` may rest on records
     that only the flush writes.

@@ -9,7 +9,7 @@ _IN_BATCH: Final = 5_000
 
 
 def plain_batches(records: int, now_ms: int, value: bytes) -> Iterator[bytes]:
-    """So many records of one value, in batches that any client can fetch."""
+    """This many records of one value, in batches that any client can fetch."""
     while records > 0:
         size = min(records, _IN_BATCH)
         yield encode_batch(

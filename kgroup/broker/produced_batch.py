@@ -2,7 +2,7 @@
 
 Kafka 4.3's: `ProduceRequest.validateRecords` of the request, then `UnifiedLog` and `LogValidator` of the
 batch; error codes and messages are those of a broker of 4.3.1. Two cases that no client sends differ: offset
-deltas that do not count up from 0 are refused, where Kafka takes them or writes the batch anew, and
+deltas that do not count up from 0 are refused, where Kafka takes them or writes the batch again, and
 INVALID_RECORD stands where an exception of Kafka's decoders becomes UNKNOWN_SERVER_ERROR.
 """
 

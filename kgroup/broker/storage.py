@@ -82,7 +82,7 @@ class MemoryStorage:
         """Nothing is kept."""
 
     def close(self) -> None:
-        """Nobody else could have it."""
+        """Nothing: no other process could have it."""
 
 
 class FolderStorage:
@@ -197,7 +197,7 @@ class FolderStorage:
             durable = self._durable or any(name in _READ_WHOLE for name in names)
             self._add_to_journal(encode_change(spec, names), durable=durable)
             return
-        # On the disk in any case: without it nothing that is there can be told from what is not known.
+        # On the disk in any case: without it, what is there looks like strays.
         self._replace(CLUSTER_FILE, encode_spec(spec), durable=True)
         # The journal says nothing new now, so that it does no harm if it stays.
         self._empty_journal()
@@ -239,7 +239,7 @@ class FolderStorage:
         return path.read_bytes().rfind(b"\n") + 1 if path.exists() else 0
 
     def open_log(self, topic: TopicSpec, partition: int, segment_bytes: int) -> RecordLog:
-        """The log of a partition, new or as it was; what was cut off or taken out of it is told."""
+        """The log of a partition, new or as it was; anything cut off or taken out of it is reported."""
         folder = self._folder / f"{topic.name}-{partition}"
         log = SegmentLog(folder, topic.topic_id, segment_bytes, self._opening(topic, partition))
         if log.truncated_bytes:

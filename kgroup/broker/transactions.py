@@ -58,9 +58,9 @@ class Transactions:
     """All transactional ids of a cluster.
 
     `log` writes a transaction's state, `mark` a marker to one partition, and both have written when they
-    return, or raise SourceError, which `mark` has told. A decision is logged before its first marker, so a
-    crash between them is finished on restart, and a marker that cannot be written is tried again by `expire`.
-    What `log` does not write has not happened, as in Kafka's TransactionStateManager.
+    return, or raise SourceError, which `mark` has reported. A decision is logged before its first marker, so
+    a crash between them is finished on restart, and a marker that cannot be written is tried again by
+    `expire`. What `log` does not write has not happened, as in Kafka's TransactionStateManager.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class Transactions:
         self._retry_ms: dict[str, int] = {}  # by id: when to try again what could not be written
 
     def forget_all(self) -> None:
-        """Before states are restored from the log anew."""
+        """Forget all states, before they are restored from the log again."""
         self._transactions.clear()
         self._logged.clear()
         self._retry_ms.clear()
@@ -200,7 +200,7 @@ class Transactions:
         bump_epoch: bool,
         now_ms: int,
     ) -> ProducerIdentity:
-        """Commit or abort; with `bump_epoch` the producer goes on under a new epoch (KIP-890, part 2)."""
+        """Commit or abort; with `bump_epoch` the producer continues under a new epoch (KIP-890, part 2)."""
         transaction = self._transactions.get(transactional_id)
         done = T.COMPLETE_COMMIT if committed else T.COMPLETE_ABORT
         if transaction is not None and bump_epoch and _is_retry(transaction, producer):
@@ -342,7 +342,7 @@ def _check(transaction: Transaction | None, producer: tuple[int, int]) -> ErrorC
 
 
 def _is_decided(transaction: Transaction) -> bool:
-    """Its outcome is in the log, and its markers may not be."""
+    """Whether its outcome is in the log while its markers may not be."""
     return transaction.status in (T.PREPARE_COMMIT, T.PREPARE_ABORT)
 
 
@@ -352,7 +352,7 @@ def _due_ms(transaction: Transaction) -> int:
 
 
 def _is_retry(transaction: Transaction, producer: tuple[int, int]) -> bool:
-    """Whether the producer has not heard that its transaction has ended, and under which epoch to go on."""
+    """Whether the producer has not heard that its transaction has ended, and the epoch to continue under."""
     before = (transaction.producer_id, transaction.producer_epoch - 1)
     return transaction.status in (T.COMPLETE_COMMIT, T.COMPLETE_ABORT) and producer == before
 

@@ -27,7 +27,7 @@ class WorkInSlices:
 
     @property
     def is_left(self) -> bool:
-        """There is something to go on with."""
+        """True if there is work left."""
         return bool(self._waiting)
 
     def take(self, work: Slices[None]) -> None:

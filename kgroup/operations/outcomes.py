@@ -28,7 +28,7 @@ class Result(StrEnum):
     UNKNOWN = "unknown"
     """No answer came, and what is committed now is neither old nor new, or it cannot be read."""
     DIFFERS = "differs"
-    """It was done, and something else is committed now: somebody else commits there."""
+    """It was done, and something else is committed now: another client commits there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -107,7 +107,7 @@ def _of_the_old(change: Change, log: PartitionLimits | None) -> Iterator[str]:
 
 
 def effect(row: PlanRow) -> str:
-    """In words what a reader will notice: `reads 204 records again (14h 5m)`, `skips 96 unread (2m 3s)`."""
+    """The effect on a reader, in words: `reads 204 records again (14h 5m)`, `skips 96 unread (2m 3s)`."""
     change = row.change
     if change.new is None:
         return "nothing to delete" if change.old is None else "deletes the offset"

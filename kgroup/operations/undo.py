@@ -14,7 +14,7 @@ GONE_SINCE = "there is no such partition any more: left as it is"
 
 @dataclass(slots=True, kw_only=True)
 class WayBack:
-    """For one group: targets that give the state before, and partitions that are left alone, and why."""
+    """One group's way back: targets that restore the state before, and partitions left alone, and why."""
 
     targets: dict[TopicPartition, Target] = field(default_factory=dict)
     left: dict[TopicPartition, str] = field(default_factory=dict)
@@ -42,7 +42,7 @@ def groups_to_delete(
 ) -> list[str]:
     """The groups that the change made, and that have no commits once all is undone; sorted.
 
-    A group of which no step was begun is not made by the change, whoever has made it since.
+    A group for which no step was begun was not created by the change, even if it exists by now.
     """
     begun = {journal.steps[number].group for number in journal.begun | journal.applied}
     return sorted(

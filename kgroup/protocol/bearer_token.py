@@ -22,7 +22,7 @@ def unsecured_token(claims: Mapping[str, Any]) -> str:
 
 
 def claims_of(token: str) -> Mapping[str, Any] | None:
-    """The claims, whoever signed them; None for a token that is not a JSON Web Token."""
+    """The claims, with any signature; None for a token that is not a JSON Web Token."""
     parts = token.split(".")
     return _decoded(parts[1]) if len(parts) == 3 else None
 

@@ -21,7 +21,7 @@ from kgroup.protocol.strict import StrictReader
 V = TypeVar("V")
 
 COMPILED_AFTER = 100
-"""So many messages of a kind and version are read or written before its functions are compiled."""
+"""The number of messages of a kind and version before its functions are compiled."""
 
 PREFIX_BYTES = 2  # the int16 in front of a key (its record type) and a value (its version)
 

@@ -26,7 +26,7 @@ class ShareStateKey:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateBatch:
-    """Records from one offset to another that were delivered so often. State 0: available, 2: acknowledged,
+    """Records from one offset to another with their delivery count. State 0: available, 2: acknowledged,
     3: is being archived, 4: archived."""
 
     first_offset: int

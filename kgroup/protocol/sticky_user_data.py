@@ -29,7 +29,7 @@ class StickyUserData:
 def decode_sticky(user_data: bytes) -> StickyUserData:
     """Decode `sticky` user data of version 1 or 0; bytes behind the last field are ignored.
 
-    Raises DecodeError if it is neither. Kafka's assignor then goes on as if the member had claimed
+    Raises DecodeError if it is neither. Kafka's assignor then continues as if the member had claimed
     nothing, in generation -1.
     """
     size = len(user_data)

@@ -111,7 +111,7 @@ def decode_assignment(data: bytes) -> Assignment:
 def assigned_partitions(data: bytes) -> tuple[tuple[str, int], ...]:
     """The partitions, as topic and number, of an assignment in the order of its bytes. Raises DecodeError.
 
-    No bytes are none, which is what Kafka's own tools make of them: the leader left the member out.
+    No bytes mean no partitions, as Kafka's own tools read them: the leader left the member out.
     """
     return partitions_of(decode_assignment(data).assigned_partitions) if data else ()
 
@@ -142,7 +142,7 @@ def partitions_of(named: Iterable[NamedTopicPartitions]) -> tuple[tuple[str, int
 
 
 def encode_subscription(subscription: Subscription, version: int = LATEST_VERSION) -> bytes:
-    """As Kafka's consumers write it: topics sorted, owned partitions merged by topic and sorted."""
+    """The bytes as Kafka's consumers write them: topics sorted, owned partitions by topic and sorted."""
     canonical = replace(
         subscription,
         topics=tuple(sorted(subscription.topics, key=_java_order)),
@@ -157,7 +157,7 @@ def encode_subscription(subscription: Subscription, version: int = LATEST_VERSIO
 
 
 def encode_assignment(assignment: Assignment, version: int = LATEST_VERSION) -> bytes:
-    """As Kafka's leaders write it: partitions merged by topic, topics in the order of first appearance."""
+    """The bytes as Kafka's leaders write them: partitions by topic, topics in order of first appearance."""
     merged = named_partitions(partitions_of(assignment.assigned_partitions))
     return _with_version(_ASSIGNMENT, replace(assignment, assigned_partitions=merged), version)
 

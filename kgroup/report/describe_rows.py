@@ -225,7 +225,7 @@ def _topology(topology: Topology) -> Row:
 
 
 def _topology_text(topology: Topology) -> str:
-    """Its epoch and how many topics it needs, by what they are for: `0: 1 source, 1 repartition`."""
+    """The topology's epoch and number of topics by use: `0: 1 source, 1 repartition`."""
     uses = Counter(topology.topics.values())
     counted = [f"{uses[use]} {use}" for use in ("source", "repartition", "changelog") if uses[use]]
     return f"{topology.epoch}: {', '.join(counted) or 'no topic by name'}"

@@ -83,7 +83,7 @@ def check_target(path: Path) -> None:
 
 
 def require_empty(folder: Path, named: str) -> None:
-    """Before writing into a folder: InputError if something is there, SourceError if it cannot be seen."""
+    """Check a folder before writing: InputError if something is there, SourceError if it cannot be seen."""
     try:
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
             raise InputError(f"{named} {folder}: not empty; name a new or empty folder")

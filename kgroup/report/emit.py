@@ -156,7 +156,7 @@ def emit_json(texts: Iterable[str], output: OutputOptions) -> None:
 
 
 def emit_page(page: Callable[[int | None], Iterable[str]], output: OutputOptions) -> None:
-    """Write lines that are for reading; `page` is told how many columns they should fit into, if known."""
+    """Write lines for reading; `page` gets the number of columns they should fit into, if known."""
     with opened(output.path, live=output.live) as stream:
         _write_lines(page(terminal_width(stream)), output, stream)
 
@@ -372,7 +372,7 @@ def csv_field(value: object, kind: Kind) -> object:
 def _no_formula(text: str) -> str:
     """A text that no spreadsheet calculates: it begins with an apostrophe, which one is to be taken off.
 
-    OWASP, "CSV Injection". Numbers are none of these, so negative ones stay as they are.
+    OWASP, "CSV Injection". Numbers are not formulas, so negative ones stay as they are.
     """
     return f"'{text}" if text.startswith(_FORMULA_STARTS) else text
 

@@ -48,7 +48,7 @@ TABLE: Final = (
 
 
 def table_columns(checks: Iterable[PartitionCheck]) -> tuple[Column, ...]:
-    """Those of the table, with the folders where several partitions have the same number."""
+    """The columns of the table, with the folders where several partitions have the same number."""
     numbers = [check.partition for check in checks]
     if len(set(numbers)) == len(numbers):
         return TABLE

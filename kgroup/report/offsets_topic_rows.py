@@ -159,7 +159,7 @@ def _key(
     number = partition.offsets_partition
     match by:
         case By.GROUP:
-            # What is of no group is told apart by its kind.
+            # What belongs to no group is distinguished by its kind.
             return (group, None, None if group is not None else what.value, None, None)
         case By.CLIENT:
             named = ", ".join(sorted(clients)) or None

@@ -51,7 +51,7 @@ class _NoProgress:
 
 
 def _pass_over(done: int) -> None:
-    """Nobody listens."""
+    """Ignore progress: there is no listener."""
 
 
 NO_PROGRESS: Final[Progress] = _NoProgress()
@@ -126,7 +126,7 @@ def activity(task: str, *, quiet: bool) -> Iterator[None]:
 def polled_progress(task: str, poll: Callable[[], tuple[int, int]], *, quiet: bool) -> Iterator[None]:
     """Show how far `task` is while something else does it: `poll` says how many steps are done, of how many.
 
-    It is asked twice a second, from another thread, and only where somebody watches.
+    It is asked twice a second, from another thread, and only on a terminal.
     """
     if quiet or not sys.stderr.isatty():
         yield

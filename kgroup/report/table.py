@@ -78,8 +78,8 @@ def render_table(
     """Lines of a table, without line ends; cells must be `printable`.
 
     Column widths come from the first `rows_at_once` rows (so an endless source can be shown as it comes) and
-    grow with later, longer cells. With `width_max` columns to spare are left out, which `note` is told, or a
-    last line says, and headings and texts wrap to fit, as far as they can.
+    grow with later, longer cells. With `width_max` optional columns are left out, as `note` or a last line
+    says, and headings and texts wrap to fit, as far as they can.
     """
     source = iter(rows)
     chunk = list(islice(source, rows_at_once))

@@ -65,7 +65,7 @@ class _Table:
             yield from aligned_lines(self._columns, [self._headings], self._widths.tolist())
 
     def chunks(self, rows: Bytes, *, is_end: bool) -> Iterator[tuple[int, Bytes]]:
-        """The text of so many rows at a time as share their widths, and where they end."""
+        """The text of rows in chunks that share their widths, and where they end."""
         at = 0
         measured = np.zeros_like(self._widths)
         while at < len(rows):

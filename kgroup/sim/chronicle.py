@@ -114,7 +114,7 @@ class Chronicle:
                 pass
 
     def generations(self) -> list[Formed]:
-        """In the order in which they were formed."""
+        """The generations in the order in which they were formed."""
         formed = [each for group in self._groups.values() for each in group.generations]
         return sorted(formed, key=lambda each: (each.at_ms, each.group))
 

@@ -58,7 +58,7 @@ _KINDS: Final = tuple(
 _NEWCOMER_AFTER_MS: Final = 30_000
 """After the faults, in a world with static members. A static member that comes back to a Stable group is
 handed what the last assignment gave it (KIP-345, KIP-814), and two kinds of partitions stay without a reader
-until somebody else brings about a rebalance: those that grew while the leader was away, and those that a
+until another member brings about a rebalance: those that grew while the leader was away, and those that a
 cooperative round kept back until the member gave them up, which it forgot before it could. Kafka's gaps, not
 bugs to look for (`tests/sim/watch/test_checkers.py` shows both): somebody comes, then all must be read."""
 
@@ -152,7 +152,7 @@ def _draw(seed: int) -> Scenario:
 
 
 def _with_more(scenario: Scenario, chance: Random) -> Scenario:
-    """At times a topic that is created late, patterns, `latest`, subscriptions and replicas in trouble."""
+    """The scenario, at times with a late topic, patterns, `latest`, subscriptions or replicas in trouble."""
     if chance.random() < 0.3:
         late = SimTopic(
             name="returns",

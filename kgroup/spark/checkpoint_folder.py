@@ -42,7 +42,7 @@ class CheckpointFolder:
         return self._names(self.path(""))
 
     def whole(self) -> set[str]:
-        """Those in it that have Spark's mark and the one file."""
+        """The names in it that have Spark's mark and the one file."""
         return {
             name
             for name in self.names()

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 Values = Iterator[Any]
 
 ROWS: Final = "rows"
-"""The name of what is made, if nothing else is said."""
+"""The default name of the result."""
 
 _SENT: Final = "to int, part binary"
 _KEPT: Final = "name string, part binary"

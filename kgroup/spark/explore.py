@@ -1,8 +1,8 @@
 """The contents of a storage folder, as far as a report needs them: a few listings and small files.
 
 A log directory of a broker has folders of every partition. Only those of the offsets topic are listed; of
-other topics one small file each says which topic it is. All are asked for side by side, by whoever calls: an
-executor takes a log directory.
+other topics one small file each says which topic it is. All are listed in parallel by the caller: an executor
+takes a log directory.
 """
 
 import base64
@@ -60,7 +60,7 @@ class Found:
     error: str | None = None
 
     def as_json(self) -> str:
-        """For its way from an executor."""
+        """JSON, for its way from an executor."""
         return json.dumps(asdict(self))
 
     @classmethod
@@ -181,7 +181,7 @@ def _direct(folder: str, below: "Iterable[FileInfo]") -> "Iterator[FileInfo]":
 
 
 def _is_log_dir(files: Iterable[str], folders: Iterable[str]) -> bool:
-    """Whether its folders are partitions by their names: `broker-1` beside `broker-2` is none."""
+    """Whether its folders are partitions by their names: `broker-1` next to `broker-2` is not one."""
     return any(name in files for name in _OF_LOG_DIR) or any(
         parse_folder_name(name)[0] == OFFSETS_TOPIC for name in folders
     )
@@ -228,7 +228,7 @@ def replica_end(asked: tuple[str, Sequence[tuple[int, str, int]]], storage: Stor
 
 
 def _log_end(system: "FileSystem", root: str, segments: Sequence[tuple[int, str, int]]) -> int:
-    """As far as it can be read."""
+    """The log's end, as far as it can be read."""
     for base_offset, name, size in reversed(segments):
         with suppress(OSError):
             end = _end_of_segment(system, f"{root}/{name}", base_offset, size)

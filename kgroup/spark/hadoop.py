@@ -43,7 +43,7 @@ def storage_of(session: "SparkSession") -> Storage:
 
 
 def _settings_in(document: str) -> dict[str, str]:
-    """Those that somebody has set: Hadoop says of each from which file it is."""
+    """The settings that were set by a file: Hadoop gives the file of each."""
     settings = {}
     for each in ElementTree.fromstring(document).iter("property"):
         sources = [source.text or "" for source in each.iter("source")]

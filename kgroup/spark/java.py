@@ -96,7 +96,7 @@ class JavaArchive:
     """What to start Java with when it has ended, to make it of what it noted."""
 
     def forget(self) -> bool:
-        """Remove the archive with which Java has died; whether it was there to be used."""
+        """Remove the archive with which Java has died; returns whether there was one."""
         if self.made is not None:
             return False
         try:

@@ -4,8 +4,8 @@
     spark-submit --master yarn --deploy-mode cluster --py-files FOLDER/kgroup.zip \\
         FOLDER/kgroup_job.py lag-report --spark hdfs:///kafka-logs --save-as lag
 
-The first writes both files: the package, and this file, which runs a command. Master, settings and what
-executors need besides are said to `spark-submit`.
+The first writes both files: the package, and this file, which runs a command. Master, settings and everything
+else executors need are given to `spark-submit`.
 """
 
 import os

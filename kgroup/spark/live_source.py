@@ -3,7 +3,7 @@
 Each micro-batch is a span of offsets of each partition, from one batch's boundary to another's, so reading it
 again gives the same. Executors fetch the raw batches of a span and reduce them by the scan that reads files;
 what reaches Spark is one row of LIVE_SCHEMA for each partition with something new. A partition whose log is
-not the one any more that was read is begun anew (`positions.py`), and its row says so.
+not the one any more that was read is begun again (`positions.py`), and its row says so.
 
 On request there is a micro-batch, an empty one if need be, whenever all is read: what a silence means changes
 with the time alone.
@@ -75,7 +75,7 @@ class OffsetsTopic(Protocol):
         ...
 
     def ids(self) -> tuple[str | None, object]:
-        """Those of the cluster and of the topic, None where there are none."""
+        """The ids of the cluster and of the topic, None where unknown."""
         ...
 
     def now_ms(self) -> int:
@@ -104,7 +104,7 @@ class OffsetsTopic(Protocol):
 
 
 class LiveDataSource(DataSource):
-    """Its options are what `source_options` makes."""
+    """A data source whose options `source_options` makes."""
 
     TOPIC: ClassVar[type[OffsetsTopic]]
 

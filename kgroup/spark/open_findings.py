@@ -2,8 +2,8 @@
 
     kgroup-findings-1/7     what happened in micro-batch 7, and what has been open since
 
-There is one for a micro-batch in which something happened. What happened is decided and kept before anybody
-is told: a micro-batch that is made again, later and of a cluster that has gone on, tells the same once more.
+There is one for a micro-batch in which something happened. It is decided and kept before it is reported: a
+micro-batch that is made again, later and with a cluster that has moved on, reports the same again.
 """
 
 import json

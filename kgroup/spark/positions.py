@@ -1,7 +1,7 @@
 """Positions of a stream in a topic and in which incarnation of it, and how a replaced log is noticed.
 
-Kafka: KIP-101 and KIP-320 (a record is told by its offset and its leader epoch; a consumer whose record is
-gone has to begin anew), KIP-516 (topic ids).
+Kafka: KIP-101 and KIP-320 (a record is identified by its offset and its leader epoch; a consumer whose record
+is gone has to begin again), KIP-516 (topic ids).
 """
 
 from collections.abc import Mapping
@@ -47,7 +47,7 @@ class Positions:
     whole_ms: int | None = None
 
     def as_json(self) -> dict[str, Any]:
-        """As Spark keeps it in its checkpoint."""
+        """JSON, as Spark keeps it in its checkpoint."""
         whole = {} if self.whole_ms is None else {"whole": self.whole_ms}
         return {
             "cluster": self.cluster_id,
@@ -91,7 +91,7 @@ class TopicNow:
 def looked_at(read: Positions, now: TopicNow, epoch_ends: EpochEnds) -> tuple[Positions, frozenset[int]]:
     """The positions to continue from, and the partitions that cannot be continued now.
 
-    Partitions whose log is another one, or has lost what was not read yet, begin anew, and those that have
+    Partitions whose log is another one, or has lost what was not read yet, begin again, and those that have
     come begin. `epoch_ends` are of the epochs of `read`, and lack those of partitions to be asked again.
     """
     another = _another_topic(read, now)
@@ -136,7 +136,7 @@ def advanced(looked: Positions, ends: Mapping[int, int], epochs: Mapping[int, in
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpanToRead:
-    """Offsets of a partition from `begin` to before `end`; `anew` says why all before is to be forgotten."""
+    """Offsets of a partition from `begin` to before `end`; `anew` is the reason to forget all before."""
 
     partition: int
     begin: int

@@ -1,7 +1,7 @@
 """The reduction inside the scan, as executors do it: one row for the result of each run of slices.
 
 Executors reduce their slices before anything reaches the JVM, which is what makes the Spark path cheap: the
-JVM never sees the rows of the log, only a few packed results. Tasks are told by number, so Spark plans them
+JVM never sees the rows of the log, only a few packed results. Tasks are given by number, so Spark plans them
 without a Python of its own, as it would need for a data source.
 """
 

@@ -1,6 +1,6 @@
 """Logs by URI, on a storage that `storage.py` reads: `s3a://bucket/cluster-7`, `hdfs://namenode:8020/logs`.
 
-What lies there is found out by whom `open_remote` is told, which may be executors. The driver makes a
+The contents are listed by the explorer given to `open_remote`, which may be executors. The driver makes a
 likeness of each tree in a temporary folder: the same folders, the small files that say what a log directory
 holds, and segments of the offsets topic as files of the right size with nothing in them. So code that finds
 segments on a disk finds them here. Executors fetch a segment when they scan it, and one task's segments at a
@@ -41,7 +41,7 @@ __all__ = [
 ]
 
 Asker = Callable[[Callable[[Any], str], Sequence[Any]], list[str]]
-"""Who asks a storage: calls a function for each of so many things, and gives the answers in their order."""
+"""An explorer of a storage: calls a function for each item, and returns the answers in their order."""
 
 _CHUNK_BYTES: Final = 4 * 1024 * 1024
 _FETCHED_AT_ONCE: Final = 4
@@ -50,7 +50,7 @@ _NOWHERE_IN_PARTICULAR: Final = Storage()
 
 @dataclass(frozen=True, slots=True)
 class Likeness:
-    """A local folder that stands for a URI; what is below one is below the other."""
+    """A local likeness of a URI: the same paths lie below both."""
 
     folder: str
     uri: str
@@ -65,7 +65,7 @@ class Likeness:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemoteLogs:
-    """Sources whose segments stand for remote files, and for which ones."""
+    """Sources whose segments are likenesses of remote files, and those files."""
 
     sources: Sources
     likenesses: tuple[Likeness, ...]
@@ -82,7 +82,7 @@ class RemoteLogs:
         )
 
     def fetching(self, reduction: Reduction[Part]) -> "Fetching[Part]":
-        """The reduction of what the segments stand for."""
+        """The reduction of the remote segments."""
         return Fetching(reduction, self.likenesses)
 
     def batches(self, uri: str) -> "Iterator[Batch | Damage]":
@@ -114,7 +114,7 @@ class Fetching(Generic[Part]):
             return self.reduction.reduce(local)
 
     def merge(self, parts: Iterable[Part]) -> Part:
-        """As the reduction does."""
+        """Merge parts as the reduction does."""
         return self.reduction.merge(parts)
 
 

@@ -34,7 +34,7 @@ def fetched(frame: "DataFrame", what: str) -> "pa.Table":
 
 
 def room_of(session: "SparkSession") -> int | None:
-    """The bytes that the driver takes of a job's results; None without a limit, or where none is said."""
+    """The bytes that the driver takes of a job's results; None without a limit, or if it is unknown."""
     setting = session.conf.get(_LIMIT, _DEFAULT) or _DEFAULT
     given = re.fullmatch(r"(\d+)([kmgtp]?)b?", setting.strip().lower())
     return (int(given[1]) << _SHIFT[given[2]]) or None if given else None

@@ -1,4 +1,4 @@
-"""A quiet Spark session that needs no Java or Spark installed besides Python's packages.
+"""A quiet Spark session that needs no Java or Spark beyond Python packages.
 
 Importing this module does not import PySpark; `open_session` does.
 """
@@ -171,7 +171,7 @@ def _started(master: str, conf: Mapping[str, str], name: str) -> "Iterator[Spark
         finally:
             try:
                 session.stop()
-            except (ConnectionError, Py4JError):  # the JVM is gone, which somebody else will have said
+            except (ConnectionError, Py4JError):  # the JVM is gone, which will have been reported
                 if archive is not None:
                     archive.forget()
 
@@ -250,7 +250,7 @@ def _is_local(master: str) -> bool:
 
 
 def _tried_again(master: str) -> str:
-    """Locally Spark tries a task once, unless it is told otherwise: a Python worker may get killed."""
+    """Locally Spark tries a task once, unless set otherwise: a Python worker may get killed."""
     given = re.fullmatch(r"local(?:\[([^,\]]+)\])?", master)
     return master if given is None else f"local[{given[1] or 1},{_TASK_FAILURES_MAX}]"
 

@@ -19,7 +19,7 @@ def stream_id(session: "SparkSession", checkpoint: str) -> str:
 
 
 def positions_of(session: "SparkSession", checkpoint: str, number: int) -> Positions:
-    """Up to where micro-batch `number` reads, noted before it begins. Raises InputError for a damaged note.
+    """The end of micro-batch `number`, noted before it begins. Raises InputError for a damaged note.
 
     The note has the version of its form, facts of the micro-batch, and a line for each source.
     """

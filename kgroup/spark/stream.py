@@ -51,8 +51,8 @@ def run_stream(
 ) -> None:
     """Run until it is stopped, or all is read; `each` gets the micro-batch's number and all read so far.
 
-    `each` is called again with the same after a query died in it. `notice` is told of partitions that had to
-    be begun anew. Raises InputError for a checkpoint of an earlier version, else KgroupError with the cause.
+    `each` is called again with the same after a query died in it. `notice` is called with partitions that had
+    to start over. Raises InputError for a checkpoint of an earlier version, else KgroupError with the cause.
     """
     from kgroup.spark.failure import raised_as_kgroup_error, was_slow
 
@@ -66,7 +66,7 @@ def run_stream(
                     query.stop()
             return
         except KgroupError as error:
-            # Whenever a query dies, the next one goes on as if nothing had been.
+            # Whenever a query dies, the next one continues as if nothing had happened.
             if not tries_left or not was_slow(error):
                 raise
 
@@ -102,7 +102,7 @@ def _start(
 
 
 def anew_lines(anew: Mapping[int, str]) -> list[str]:
-    """A line for each reason why partitions were begun anew."""
+    """A line for each reason why partitions were begun again."""
     by_reason: dict[str, list[int]] = {}
     for partition, why in sorted(anew.items()):
         by_reason.setdefault(why, []).append(partition)

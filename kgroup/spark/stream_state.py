@@ -28,7 +28,7 @@ _STATE: Final = f"{_STATES}4"
 
 _BASE: Final = "base-"
 _FEW: Final = 32  # micro-batches that are kept apart at least
-_MANY: Final = 256  # and at most, however small they are beside the base
+_MANY: Final = 256  # and at most, however small they are compared with the base
 _MERGED_AT_ONCE: Final = 16
 
 

@@ -5,8 +5,8 @@
     lag_finding_events    events, a partition for each micro-batch of a stream that has some
 
 A Parquet table that is overwritten is not there for a while, and not at all when the driver is killed
-meanwhile. So a new version is written beside the old one, and then the view is altered, which is one change
-in the metastore: whoever looks sees the old rows or the new ones. A version is numbered by the time at which
+meanwhile. So a new version is written next to the old one, and then the view is altered, which is one change
+in the metastore: readers see the old rows or the new ones. A version is numbered by the time at which
 it was written, so that by the next one's number it is known since when nobody begins with it any more.
 """
 
@@ -89,7 +89,7 @@ def append_events(
 ) -> None:
     """Add what happened in micro-batch `number` of a stream; a second time it takes the first one's place.
 
-    Streams are told apart by the id that their checkpoint has, as their numbers are the same.
+    Streams are distinguished by the id of their checkpoint, as their numbers are the same.
     """
     from kgroup.spark.failure import raised_as_kgroup_error
 

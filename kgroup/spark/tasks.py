@@ -50,7 +50,7 @@ class Task(InputPartition):
         )
 
     def runs(self) -> list[Run]:
-        """The runs; there are none only if there is nothing to read at all."""
+        """The runs; empty only if there is nothing to read at all."""
         return runs_of(self.value)
 
 

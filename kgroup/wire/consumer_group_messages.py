@@ -10,7 +10,7 @@ class ConsumerGroupHeartbeatRequest(ApiMessage, load_json=schemas):  # type: ign
 
 
 class ConsumerGroupHeartbeatResponse(ApiMessage, load_json=schemas):  # type: ignore[misc, call-arg]
-    """Its answer."""
+    """The answer to ConsumerGroupHeartbeat."""
 
 
 class ConsumerGroupDescribeRequest(ApiMessage, load_json=schemas):  # type: ignore[misc, call-arg]
@@ -18,4 +18,4 @@ class ConsumerGroupDescribeRequest(ApiMessage, load_json=schemas):  # type: igno
 
 
 class ConsumerGroupDescribeResponse(ApiMessage, load_json=schemas):  # type: ignore[misc, call-arg]
-    """Its answer."""
+    """The answer to ConsumerGroupDescribe."""

@@ -13,7 +13,7 @@ class ShareGroupDescribeRequest(ApiMessage, load_json=schemas):  # type: ignore[
 
 
 class ShareGroupDescribeResponse(ApiMessage, load_json=schemas):  # type: ignore[misc, call-arg]
-    """Its answer."""
+    """The answer to ShareGroupDescribe."""
 
 
 class StreamsGroupDescribeRequest(ApiMessage, load_json=schemas):  # type: ignore[misc, call-arg]
@@ -21,7 +21,7 @@ class StreamsGroupDescribeRequest(ApiMessage, load_json=schemas):  # type: ignor
 
 
 class StreamsGroupDescribeResponse(ApiMessage, load_json=schemas):  # type: ignore[misc, call-arg]
-    """Its answer."""
+    """The answer to StreamsGroupDescribe."""
 
 
 class DescribeShareGroupOffsetsRequest(ApiMessage, load_json=schemas):  # type: ignore[misc, call-arg]
@@ -29,4 +29,4 @@ class DescribeShareGroupOffsetsRequest(ApiMessage, load_json=schemas):  # type: 
 
 
 class DescribeShareGroupOffsetsResponse(ApiMessage, load_json=schemas):  # type: ignore[misc, call-arg]
-    """Its answer."""
+    """The answer to DescribeShareGroupOffsets."""

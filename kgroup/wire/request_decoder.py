@@ -199,7 +199,7 @@ class _DecoderSource:
         return f"new_row({kind}, ({', '.join(fields)},))"
 
     def _is_regular(self, struct: Any) -> bool:
-        """With empty strings, all of them have the same size."""
+        """Whether all of them have the same size if their strings are empty."""
         kinds = {field.type_str for field in struct.untagged_fields(self._version) if not field.is_array()}
         arrays = any(field.is_array() for field in struct.untagged_fields(self._version))
         return not arrays and kinds <= {*FIXED_FORMATS, "string"}
@@ -281,5 +281,5 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
 
 @lru_cache(maxsize=4096)
 def _uuid(raw: bytes) -> UUID | None:
-    """No id is all zeros."""
+    """The UUID; None for all zeros, which mean no id."""
     return UUID(bytes=raw) if any(raw) else None

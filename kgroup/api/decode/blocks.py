@@ -1,6 +1,6 @@
 """Records of log files by the columnar path: blocks in which most records never become objects.
 
-What comes out, in which order, and what is said of it is the same as by `chosen.chosen`.
+What comes out, in which order, and what is reported are the same as with `chosen.chosen`.
 """
 
 import stat

@@ -251,7 +251,7 @@ def decode_wanted(
     progress: Progress = NO_PROGRESS,
     hear: Hear | None = None,
 ) -> Decoded:
-    """The same for a Filter. `hear` is told each problem when it is met.
+    """The same for a Filter. `hear` is called with each problem when it is met.
 
     With `follow` the new records of a live cluster come after the others, without end.
     """

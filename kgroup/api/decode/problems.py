@@ -9,7 +9,7 @@ from kgroup.log.files.entries import ReadRecord
 from kgroup.log.format.batch import Damage
 from kgroup.report.table import counted
 
-# Such records are shown, each with its reason, so only the first are told of twice.
+# Such records are shown, each with its reason, so only the first are also listed here.
 _NAMED_MAX: Final = 10
 # A group of many members may say the same of each.
 _REASONS_MAX: Final = 3

@@ -41,5 +41,5 @@ def csv_rows(items: Iterable[ReadRecord | Damage], source: EntrySource, names: T
 
 
 def table_rows(items: Iterable[ReadRecord | Damage], source: EntrySource, names: TopicNames) -> Iterator[Row]:
-    """A few words for each record; damage is told on standard error."""
+    """A few words for each record; damage is reported on standard error."""
     return (table_row(item, source.outcome(item), names) for item in items if not isinstance(item, Damage))

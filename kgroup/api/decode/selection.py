@@ -15,7 +15,7 @@ class Preselection:
     """The conditions of a Filter that the header of a batch, or the bytes of a key, can answer.
 
     What passes may still not be wanted: `Filter.wants` has the last word. Records whose key cannot be read
-    pass, since nobody knows what they are about. `advance` is told the size of each batch.
+    pass, since their subject is unknown. `advance` is called with the size of each batch.
     """
 
     def __init__(self, wanted: Filter, advance: Callable[[int], None]) -> None:

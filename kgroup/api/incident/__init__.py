@@ -1,5 +1,5 @@
-"""Reports that prove themselves: claims made (`made.py`), cited (`cite.py`), derived anew (`check.py`).
+"""Reports that prove themselves: claims made (`made.py`), cited (`cite.py`), derived again (`check.py`).
 
 A claim is a question with its answer. `derive.py` answers it from an `Evidence`, which holds some records and
-nothing else; whoever makes a claim and whoever checks it calls the same code.
+nothing else; making and checking a claim call the same code.
 """

@@ -172,7 +172,7 @@ def _past(
 
 
 def _has_unread(batches: Sequence[DataBatch], position: int) -> bool:
-    """Whether a data record at or behind the position is among the batches; ends of transactions are none."""
+    """Whether a data record at or behind the position is among the batches; markers do not count."""
     bases = [each.batch.base_offset for each in batches]
     for each in batches[max(bisect_right(bases, position) - 1, 0) :]:
         if each.batch.control or each.batch.last_offset < position:

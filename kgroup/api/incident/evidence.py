@@ -43,7 +43,7 @@ class DataBatch:
         return self.placed.batch
 
     def raw(self) -> bytes:
-        """Its bytes. Raises SourceError if the segment cannot be read any more."""
+        """The batch's bytes. Raises SourceError if the segment cannot be read any more."""
         try:
             with Path(self.placed.source).open("rb") as file:
                 file.seek(self.batch.position)

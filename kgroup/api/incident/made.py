@@ -217,7 +217,7 @@ def _weight(timeline: Timeline | None, findings: Sequence[Finding], span: _Span)
 
 
 class _Maker:
-    """Makes the claims of one group after the other; `remarks` tell what could not be made a claim."""
+    """Makes the claims of one group after the other; `remarks` name what could not be made a claim."""
 
     def __init__(
         self,

@@ -22,8 +22,8 @@ _Seen = tuple[int, int]
 class AssignedReader:
     """Completes facts on groups by the partitions that there are, and by records that stand alone unread.
 
-    Only what no member owns is looked at closely. Files that cannot be read prove nothing: whoever reads them
-    for more says so.
+    Only what no member owns is looked at closely. Files that cannot be read prove nothing; other readers of
+    them report the error.
     """
 
     def __init__(self, ends: LogEnds, reaches: Reaches | None, data_logs: DataLogs, *, hygiene: bool) -> None:

@@ -28,7 +28,7 @@ class PartsSource(Protocol):
         """The unread offsets, None if they are unknown. Raises SourceError if it cannot be read."""
 
     def last_stable_offset(self, row: LagRow) -> int | None:
-        """Up to where readers of committed data get, for rows of which nothing else is known."""
+        """The limit for readers of committed data, for rows of which nothing else is known."""
 
     @property
     def problems(self) -> Sequence[str]:
@@ -101,7 +101,7 @@ class PartsInLogs:
         return self.logs.parts(row.topic, row.partition, row.current_offset)
 
     def last_stable_offset(self, row: LagRow) -> int | None:
-        """Without the log nobody knows."""
+        """None: without the log it is unknown."""
         return None
 
     @property

@@ -21,7 +21,7 @@ class OffsetsPartitionsDown:
 
     @classmethod
     def of(cls, logs: OpenedLogs) -> "OffsetsPartitionsDown":
-        """Those that were met when the logs were read."""
+        """The partitions that were down when the logs were read."""
         if logs.cluster is None or not logs.leaderless:
             return cls()
         topic = logs.cluster.topics([OFFSETS_TOPIC]).get(OFFSETS_TOPIC)

@@ -51,7 +51,7 @@ def explain_groups(
     """A page per group, line by line: state, members, partitions and their rules, the last rebalances and
     why, findings with what to try, and whether a reset now is safe.
 
-    Without a `past` nothing is said of rebalances.
+    Without a `past`, rebalances are not mentioned.
     """
     for number, ((facts, judged), findings) in enumerate(groups):
         yield from ("",) if number else ()

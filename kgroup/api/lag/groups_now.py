@@ -109,7 +109,7 @@ def _integer(value: object) -> int | None:
 
 
 def _events(facts: GroupFacts) -> Iterator[tuple[int, str]]:
-    """Times (epoch ms) and what the log tells of them: the last commit, and the last change of the group."""
+    """Times (epoch ms) and what the log has for them: the last commit, and the last change of the group."""
     commits = (partition.row.commit_timestamp for partition in facts.partitions)
     if (last := max((time for time in commits if time is not None), default=None)) is not None:
         yield last, "commit"
@@ -165,7 +165,7 @@ def _of_row(row: LagRow) -> str:
 
 
 def _who(name: str | None, host: str | None) -> str:
-    """As Kafka logs a host it begins with a slash."""
+    """A name and host; as Kafka logs a host, it begins with a slash."""
     return f"{name} on {host.removeprefix('/')}" if host else str(name)
 
 

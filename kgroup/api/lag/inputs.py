@@ -83,13 +83,13 @@ class LagInputs:
         ]
 
     def remarks(self) -> Iterator[str]:
-        """Remarks on what rows do not show and somebody may miss."""
+        """Remarks on what rows leave out and users may miss."""
         yield from self.remarks_on_groups()
         yield from remarks_on_streams(self.streams_with_rows())
         yield from remarks_on_all(self.ends, self.topics(), len(self.pending), self.commits.num_rows)
 
     def remarks_on_groups(self) -> Iterator[str]:
-        """Those on single groups, by group id."""
+        """The remarks on single groups, by group id."""
         without_rows = {group.group_id for group in self.groups_without_rows}
         for group_id, group in sorted(self.groups.items()):
             notes = [*group.notes, *(note for member in group.members for note in member.notes)]

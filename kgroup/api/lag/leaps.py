@@ -80,7 +80,7 @@ class Leaps:
         try:
             base = self._data_logs.first_base_offset(*partition.topic_partition)
         except SourceError:
-            return False  # whoever reads the log itself says so
+            return False  # reading the log itself reports it
         return start is not None and base is not None and base < start
 
 

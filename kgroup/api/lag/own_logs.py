@@ -21,7 +21,7 @@ from kgroup.protocol.records.entries import TransactionOutcome
 
 _POINTS: Final = 3  # the newest among them
 _POINTS_BELOW_START: Final = 60
-_MARKERS: Final = 3  # so many offsets before a committed one may be the ends of transactions
+_MARKERS: Final = 3  # this many offsets before a committed one may be the ends of transactions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -145,7 +145,7 @@ class PieceNote:
         )
 
     def as_json(self) -> dict[str, Any]:
-        """For its way to the driver."""
+        """The note as JSON, for its way to the driver."""
         return {name: getattr(self, name) for name in self.__slots__}
 
     @property

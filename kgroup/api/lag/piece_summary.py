@@ -68,7 +68,7 @@ class Summing:
         return (said, of_no_group(newest), *reach)
 
     def group_ids(self, part: Any) -> list[str]:
-        """All groups of a piece, wanted or not: asked for where none is what was wanted."""
+        """All groups of a piece, wanted or not: needed if none matches."""
         newest, _ = _newest_and_history(part, self.options)
         groups = set[str]()
 
@@ -144,7 +144,7 @@ def _rows_of_groups(groups: Mapping[str, Group], commits: pa.Table) -> dict[str,
 
 
 def _sample(rows: Mapping[str, int]) -> tuple[list[str], int]:
-    """Groups in order, one for every so many rows, and how many these are."""
+    """Groups in order, sampled at even steps of rows, and the length of a step in rows."""
     groups = sorted(rows)
     behind = np.cumsum([rows[group] for group in groups])
     total = int(behind[-1]) if groups else 0

@@ -18,10 +18,10 @@ _SLICE_BYTES: Final = 256 * 1024 * 1024  # between two looks at the progress bar
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AsOf:
-    """As of when a report is, epoch ms.
+    """The time a report is as of, epoch ms.
 
     `log_ms` is the same for reports that pass judgement; others measure files as of the clock's time, and
-    what lies in the past of a log that ended long ago is told up to its end. `ended_ago_ms` is how long
+    the past of a log that ended long ago is shown up to its end. `ended_ago_ms` is how long
     before the clock's time the log was written to last, if that decided. With `log_goes_on` there are
     records of a later time in the log.
     """
@@ -41,7 +41,7 @@ class AsOf:
         now_ms: int | None,
         clock_ms: int | None,
     ) -> "AsOf":
-        """As of `now_ms`, if that was given. Else by the clock, unless the log ended long before.
+        """`now_ms` if given; otherwise the clock's time, unless the log ended long before.
 
         A copy of such a log would show nothing but stopped groups. Without a clock the log's newest record
         counts.

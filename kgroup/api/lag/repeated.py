@@ -43,7 +43,7 @@ class RepeatedReports:
         self._growing = GrowingScan(options.plan)
 
     def take(self) -> LagReport:
-        """A report as of now, with all of its rows. Raises KgroupError; the next one begins anew then."""
+        """A report as of now, with all of its rows. Raises KgroupError; the next one starts over then."""
         with self.opened() as logs:
             scanned = self._scan(logs)
             clock_ms, live = int(self._clock() * 1000), self._kept is not None

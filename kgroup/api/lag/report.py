@@ -196,7 +196,7 @@ class Reported(Protocol):
 
     @property
     def as_of(self) -> AsOf:
-        """As of when it is."""
+        """The time the report is as of."""
 
     @property
     def looks(self) -> "LagLooks | None":
@@ -315,19 +315,19 @@ class LagReport(Tabular):
 
     @property
     def row_problems(self) -> tuple[str, ...]:
-        """Those that leave numbers of rows unknown."""
+        """The problems that leave numbers of rows unknown."""
         times = self._times.source.problems if self._times is not None else ()
         parts = self._breakdown.problems if self._breakdown is not None else ()
         return tuple(dict.fromkeys((*self.down.problems(), *self.inputs.problems, *times, *parts)))
 
     @property
     def proof_problems(self) -> tuple[str, ...]:
-        """Those that leave statuses and findings without a proof."""
+        """The problems that leave statuses and findings without a proof."""
         return tuple(self._proofs.problems) if self._proofs is not None else ()
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """Remarks on what rows do not show and somebody may miss. Complete when the rows have been made."""
+        """Remarks on what rows leave out and users may miss. Complete when the rows have been made."""
         census = self._census() if self.options.findings and self.options.hygiene else ()
         return (*left_out(self.sources), *self.inputs.remarks(), *self.unread_parts, *census)
 

@@ -1,7 +1,7 @@
-"""Since when partitions have been committed at one offset, where the last commits all repeat it.
+"""Times since which partitions have been committed at one offset that all their last commits repeat.
 
-A group that commits every second shows ten seconds of itself in the commits that are kept. The scan keeps the
-last step of each key besides, and that is when it came to where it stands.
+A group that commits every second shows ten seconds of itself in the commits that are kept. The scan also
+keeps the last step of each key: the time it reached its position.
 """
 
 from dataclasses import replace

@@ -25,7 +25,7 @@ from kgroup.scan.reductions.leaps import UNKNOWN, longest_steps
 _Row = dict[str, Any]
 
 _FASTEST_MS: Final = 1
-"""Steps that took no time are taken to have lasted so long."""
+"""Steps that took no time count as this long."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -212,7 +212,7 @@ class Steps:
         try:
             return self._data_logs.ends_at(*place, times_ms)
         except SourceError:
-            return [None] * len(times_ms)  # whoever reads the log itself says so
+            return [None] * len(times_ms)  # reading the log itself reports it
 
 
 def _beyond(end: int | None, offset: int) -> int | None:

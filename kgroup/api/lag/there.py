@@ -229,7 +229,7 @@ class _Said:
             yield said
 
     def remarks(self) -> Iterator[str]:
-        """As those of a report that is made here."""
+        """The same remarks as those of a report that is made here."""
         yield from left_out(self._logs.sources)
         yield from self.lines("remarks")
         yield from remarks_on_streams(sorted(name for note in self._notes for name in note.streams))

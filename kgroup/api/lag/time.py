@@ -90,7 +90,7 @@ class TimesInLogs:
         return interpolated_time_lag(table, offset, self.now_ms)
 
     def rates(self, row: LagRow) -> LagRates:
-        """Since the first of the group's last commits."""
+        """The rates since the first of the group's last commits."""
         window = self.windows.find(row.group, row.topic, row.partition)
         if row.log_end_offset is None or row.current_offset is None or row.lag is None:
             return UNKNOWN_RATES

@@ -109,7 +109,7 @@ class TimesInCluster:
         return interpolated_time_lag(table, row.current_offset, self.now_ms)
 
     def _since_commits(self, row: LagRow) -> LagRates:
-        """Since the first commit of the row's window."""
+        """The rates since the first commit of the row's window."""
         begin, end = self._begin(row), row.log_end_offset
         if begin is None or end is None or row.lag is None:
             return UNKNOWN_RATES

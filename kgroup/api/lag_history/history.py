@@ -75,7 +75,7 @@ class UnknownEnds:
 
     @classmethod
     def of(cls, places: Set[TopicPartition]) -> "UnknownEnds | None":
-        """None if there are none."""
+        """None without any."""
         return cls(len(places), min(places)) if places else None
 
 

@@ -1,7 +1,7 @@
 """`lag-report --windows --spark`: executors do all work that grows with the log or the rows.
 
 The log is reduced to parts, which tell when their commits are and name some of their keys; by that the driver
-plans. Commits go to whoever makes rows of them, one for all groups of a topic partition, so that its past log
+plans. Commits go to their row makers, one for all groups of a topic partition, so that its past log
 ends are looked up once. The rows go to where all rows of a range of keys are put into order.
 """
 
@@ -109,7 +109,7 @@ class PartSummary:
     problems: tuple[str, ...] = ()
 
     def as_json(self) -> list[Any]:
-        """For its way to the driver."""
+        """The note as JSON, for its way to the driver."""
         return [self.extent, self.sample, self.each, self.problems]
 
     @classmethod
@@ -154,7 +154,7 @@ class Makers:
 
     @classmethod
     def of(cls, parts: Sequence[PartSummary], count: int) -> "Makers":
-        """So many for what the parts tell of."""
+        """`count` makers, with topic partitions shared among several by the contents of the parts."""
         groups: Counter[TopicPartition] = Counter()
         for part in parts:
             for key in part.sample:
@@ -202,7 +202,7 @@ def _rows(
     ends = AskedEnds(PastEndsInLogs(past_logs, (history.windows.ends_ms() - 1).tolist()))
     for rows in history.rows(KeyedCommits.joined(commits), ends):
         yield from rows.parted(ranges.number)
-    # What several makers ask about is told by place, as it counts once.
+    # Places that several makers ask about are reported one by one, as each counts once.
     shared = ends.unknown & makers.several.keys()
     of_one = UnknownEnds.of(ends.unknown - shared)
     yield 0, Note([None if of_one is None else [of_one.count, of_one.first], sorted(shared)])

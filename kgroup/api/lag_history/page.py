@@ -186,7 +186,7 @@ def _past(
 
 
 def step_of(span_ms: int, windows_max: int) -> int:
-    """The shortest round step that goes into a time no more than so often."""
+    """The shortest round step that goes into a time no more often than that."""
     for step_ms in _STEPS_MS:
         if span_ms <= step_ms * (windows_max - 1):
             return step_ms

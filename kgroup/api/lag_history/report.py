@@ -77,7 +77,7 @@ def lag_history(
 
 
 class LagHistory(Tabular):
-    """Rows of the past, by group, topic, partition, offsets partition and window, made anew at each call.
+    """Rows of the past, by group, topic, partition, offsets partition and window, made again at each call.
 
     `missing` are lines that say which of the names given nothing matches; Spark does not look for them.
     """

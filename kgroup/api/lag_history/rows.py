@@ -34,7 +34,7 @@ class AskedEnds:
         self.unknown: set[TopicPartition] = set()
 
     def of(self, keys: Sequence[CommitKey]) -> PastLogEnds:
-        """Those of each key's log."""
+        """The past ends of each key's log."""
         ends_of_keys = [self._find(key.topic, key.partition) for key in keys]
         for key, ends in zip(keys, ends_of_keys, strict=True):
             if not (ends.at >= 0).any():

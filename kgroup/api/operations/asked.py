@@ -115,7 +115,7 @@ def partitions_by_topic(cluster: Cluster, topics: Collection[str]) -> dict[str, 
 
 
 def gone_partitions(cluster: Cluster, places: Collection[TopicPartition]) -> set[TopicPartition]:
-    """Those of these partitions that do not exist. One that may not be seen is not among them."""
+    """The partitions that do not exist. One that may not be seen is not among them."""
     topics = {topic for topic, _ in places}
     there = partitions_by_topic(cluster, topics)
     why = cluster.why_unlisted(topics - there.keys())
@@ -128,7 +128,7 @@ def gone_partitions(cluster: Cluster, places: Collection[TopicPartition]) -> set
 
 
 def limits_of(cluster: Cluster, places: Sequence[TopicPartition]) -> dict[TopicPartition, PartitionLimits]:
-    """Log starts and high watermarks. Raises SourceError for a partition whose leader does not tell them."""
+    """Log starts and high watermarks. Raises SourceError for a partition whose leader does not give them."""
     found = known_limits(cluster, places)
     for topic, partition in places:
         if (topic, partition) not in found:
@@ -140,7 +140,7 @@ def limits_of(cluster: Cluster, places: Sequence[TopicPartition]) -> dict[TopicP
 
 
 def known_limits(cluster: Cluster, places: Sequence[TopicPartition]) -> dict[TopicPartition, PartitionLimits]:
-    """The same as far as leaders tell them."""
+    """The same as far as leaders give them."""
     wanted: dict[str, set[int]] = {}
     for name, partition in places:
         wanted.setdefault(name, set()).add(partition)

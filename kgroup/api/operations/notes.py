@@ -9,7 +9,7 @@ from kgroup.operations.plan import totals
 from kgroup.report.table import counted
 
 _EACH_MAX: Final = 5
-"""Groups whose sums are told one by one."""
+"""The number of groups up to which each one's sums are shown."""
 
 
 class GroupNotes(NamedTuple):
@@ -18,7 +18,7 @@ class GroupNotes(NamedTuple):
     group: str
     before: Sequence[str] = ()
     rows: Sequence[PlanRow] | None = None
-    """Of which the sums are told; None if they are not."""
+    """The rows whose sums are shown; None if they are not."""
     after: Sequence[str] = ()
     unread: Sequence[str] = ()
     """Records whose time is not known, and why; these lines name their cluster."""

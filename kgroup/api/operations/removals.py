@@ -101,7 +101,7 @@ class Removed:
 
     @property
     def left(self) -> dict[tuple[str, str], str]:
-        """Those of the members that were not taken out, and why."""
+        """The members that were not taken out, and why."""
         return {member: result for member, result in self.results.items() if result != REMOVED}
 
 

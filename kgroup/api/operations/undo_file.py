@@ -50,7 +50,7 @@ class UndoFile:
                 "too many offsets for one undo file, so nothing is changed: do some groups at a time"
             )
         try:
-            path.open("x").close()  # from here on the name is ours, whoever else wants it
+            path.open("x").close()  # from here on the name is ours, whatever else wants it
         except FileExistsError:
             raise SourceError(
                 f"{path}: there is such a file already, and an undo file is never overwritten"
@@ -67,15 +67,15 @@ class UndoFile:
             raise _no_file(path, error) from error
 
     def begin(self, step: int) -> None:
-        """Before a step's request. Raises SourceError if the disk does not take it."""
+        """Mark a step as begun, before its request. Raises SourceError if the disk fails."""
         self._write(begun_line(step))
 
     def applied(self, step: int, failed: Mapping[TopicPartition, str]) -> None:
-        """After a step's answer, which refused what is in `failed`. Raises as `begin`."""
+        """Mark a step as applied, after its answer, which refused what is in `failed`. Raises as `begin`."""
         self._write(applied_line(step, failed))
 
     def close(self) -> None:
-        """No more marks."""
+        """Close the file: there are no more marks."""
         self._file.close()
 
     def _write(self, line: str) -> None:
@@ -93,7 +93,7 @@ def _no_file(path: Path, error: OSError) -> SourceError:
 
 
 class NoUndoFile:
-    """In its place where there is to be none."""
+    """A stand-in for the undo file where there is to be none."""
 
     def begin(self, step: int) -> None:
         """Nothing."""
@@ -111,7 +111,7 @@ def default_path(folder: Path, command: str, group: str, time_text: str) -> Path
         raise SourceError(f"{folder}: no private folder for undo files")
     name = "".join(char if char.isascii() and (char.isalnum() or char in "._-") else "_" for char in group)
     if name != group or len(name) > _NAME_MAX:
-        # Groups that look alike then are told apart: their files may be made at the same moment.
+        # Groups that look alike then must differ: their files may be made at the same moment.
         name = f"{name[:_NAME_MAX]}-{sha256(group.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}"
     stem = f"{time_text}-{command}-{name}"
     number, path = 1, folder / f"{stem}{SUFFIX}"

@@ -67,7 +67,7 @@ class AnswerReader(TableReader):
 
     @property
     def needs_all(self) -> bool:
-        """Whether what is said of a group depends on groups in other partitions of the offsets topic."""
+        """Whether statements about a group depend on groups in other partitions of the offsets topic."""
         return False
 
     def partitions(self) -> Sequence[InputPartition]:
@@ -149,7 +149,7 @@ def in_chunks(rows: Iterable[Mapping[str, Any]], table: pa.Schema) -> Iterator[C
 
 @contextmanager
 def _opened(paths: Sequence[str], numbers: Sequence[int], storage: Storage) -> Iterator[OpenedLogs]:
-    """Some partitions of the offsets topic with all that lies beside them."""
+    """Some partitions of the offsets topic with all files next to them."""
     with found_logs(paths, storage) as found:
         segments = tuple(each for each in found.sources if each.partition in numbers)
         _fetch(segments, found)

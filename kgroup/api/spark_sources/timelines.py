@@ -108,7 +108,7 @@ class TimelineReader(AnswerReader):
     """Replays the groups of one offsets partition after the other."""
 
     def answered(self, logs: OpenedLogs) -> Iterator[Columns]:
-        """See AnswerReader. Damage is told behind the rows of its partition."""
+        """See AnswerReader. Damage is reported after the rows of its partition."""
         names = LogDirEndsReader(logs.sources.log_dirs).topic_names()
         for number in dict.fromkeys(segment.partition for segment in logs.sources):
             problems: list[str] = []

@@ -139,7 +139,7 @@ class GeneralGroup:
         return len(self.takers[topic]) >= 2
 
     def movable(self, partitions: list[TopicPartition]) -> list[TopicPartition]:
-        """Without partitions of topics with one taker; ids beyond the count stay in, as in Kafka."""
+        """Partitions of topics with more than one taker; ids beyond the count stay in, as in Kafka."""
         stuck = {
             name: topic.partitions for name, topic in self.view.topics.items() if not self._can_move(name)
         }

@@ -18,8 +18,8 @@ class Round:
     """One rebalance under one assignor.
 
     `what` happened before it, `event` counts what happened from 0, and a `follow_up` is the rebalance that
-    hands out what the one before withheld. Where Kafka's assignor throws, `error` says so and there is no
-    assignment: the group then stays as it was.
+    hands out what the one before withheld. Where Kafka's assignor throws, `error` has its message and there
+    is no assignment: the group then stays as it was.
     """
 
     number: int

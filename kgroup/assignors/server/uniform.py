@@ -38,7 +38,7 @@ class UniformAssignor:
 def _assign_equal(view: CoordinatorView) -> TargetAssignment:
     """Members keep up to their quota, then those below it take what is free, one after the other.
 
-    Where the division leaves partitions, so many members get one more: first those that have more
+    Where the division leaves partitions, that many members get one more: first those that have more
     than the quota already, in the order of the map, then the *last* of the others.
     """
     first = view.members[0]

@@ -181,7 +181,7 @@ class _Level:
         """The member to take the next partition from; None if all were excluded."""
         if self._high_next < self._high_start:
             if self._high_end <= self._high_start and self._high_start > 0:
-                # All of the range was excluded; go on with the next lower size there is.
+                # All of the range was excluded; continue with the next lower size.
                 self._high_size = self._size_at(self._high_start - 1)
             else:
                 self._high_size -= 1

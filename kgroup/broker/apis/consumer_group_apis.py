@@ -41,7 +41,7 @@ def consumer_group_heartbeat(node: BrokerNode, call: Call, now_ms: int) -> None:
 
 
 def _sight(node: BrokerNode, call: Call) -> Callable[[str], bool] | None:
-    """The topics that the client may describe: what an expression matches besides stays out of sight."""
+    """The topics that the client may describe: others that an expression matches stay out of sight."""
     authorizer = node.cluster.authorizer
     if authorizer is None:
         return None

@@ -240,7 +240,7 @@ def read_parts(node: BrokerNode, fetch: WaitingFetch, *, by_id: bool) -> Iterato
 
 
 class _Limit(NamedTuple):
-    """So many bytes and batches of a log, or its next batch if that is larger and `may_exceed`.
+    """The most bytes and batches of a log, or its next batch if that is larger and `may_exceed`.
 
     They are read at once if there are no more than `now_bytes`.
     """

@@ -85,7 +85,7 @@ def _find_offset(
         )
         return (E.NONE, *nothing) if newest is None else (E.NONE, newest[0], -newest[1], epoch)
     if part.timestamp < 0:
-        return E.NONE, *nothing  # tiered storage, which there is none of
+        return E.NONE, *nothing  # tiered storage, which kgroup does not have
     return _first_at_or_after(partition, part.timestamp)
 
 

@@ -87,7 +87,7 @@ def _would_make(rights: Rights) -> bool:
 
 
 def _hidden_topic(version: int, requested: _Requested) -> Any:
-    """Ids are no secret, and names are none where the client brought them along."""
+    """Ids are no secret, and neither are names that the client sent itself."""
     nameless = None if version >= 12 else ""
     return MetadataResponse.MetadataResponseTopic(
         version=version,

@@ -69,7 +69,7 @@ def apart(items: Iterable[T], allowed: Callable[[T], bool]) -> tuple[list[T], li
 
 
 def no_right(rights: Rights) -> Call:
-    """For what everybody may ask."""
+    """The right for requests open to everyone."""
     return rights.call
 
 

@@ -23,7 +23,7 @@ _FIRST: Final = re.compile(
     r"(?:\x01[A-Za-z]+=[\x21-\x7e \t\r\n]+)*\x01\x01"
 )
 _OWN_CLOCK_MS: Final = 1000
-"""Clocks of one machine may differ by so much: a broker here goes on from what it saw when it started."""
+"""Clocks of one machine may differ by this much: a broker here continues from what it saw when it started."""
 _MS_MAX: Final = 2**31 - 1
 
 
@@ -55,7 +55,7 @@ def token_rules(options: Mapping[str, str]) -> TokenRules:
 
 
 class BearerExchange:
-    """One message with the token; who is refused is told why, says that it has heard, and is out."""
+    """One message with the token; a refused client is told why, acknowledges it, and is disconnected."""
 
     def __init__(self, rules: TokenRules) -> None:
         self._rules = rules

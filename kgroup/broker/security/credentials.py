@@ -25,7 +25,7 @@ _NOT_THERE: Final = ScramCredential(
 class Credentials:
     """Users by mechanism. `scram` serves PLAIN, too: a password in clear can be held against it.
 
-    With `tokens`, whoever shows an unsecured token that keeps these rules is who the token says.
+    With `tokens`, whoever shows an unsecured token that keeps these rules is the user the token names.
     """
 
     plain: Mapping[str, str] = field(default_factory=dict, repr=False)

@@ -56,7 +56,7 @@ class Protocol(StrEnum):
 class ListenerPlan:
     """A listener of the first node; others have the ports after it, or with port 0 any free ones.
 
-    `advertised` is what clients are told, if that is another address. `properties` are those that hold here.
+    `advertised` is the address given to clients, if it differs. `properties` are those that hold here.
     """
 
     name: str = Protocol.PLAINTEXT.value
@@ -132,7 +132,7 @@ def read_listeners(
     plans: dict[str, ListenerPlan] = {}
     for name, (host, port) in _addresses(where, text):
         if name in of_controller:
-            continue  # of a KRaft node's other half, which there is none of here
+            continue  # of a KRaft node's controller half, which is not here
         if name not in protocols:
             known = ", ".join(protocols)
             raise InputError(f"{where}: {name} is not in listener.security.protocol.map; there are {known}")

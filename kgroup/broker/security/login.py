@@ -177,7 +177,7 @@ class ServerLogin:
         return answer, None
 
     def _finish(self, now_ms: int) -> int:
-        """If that was the last token, the client is in; the session's lifetime in ms, 0 for one without."""
+        """Log the client in after the last token; returns the session's lifetime in ms, 0 for none."""
         assert self._exchange is not None and self._mechanism is not None
         if self._exchange.user is None:
             return 0

@@ -26,7 +26,7 @@ _CLIENT_FINAL: Final = re.compile(
 
 
 class CredentialsError(Exception):
-    """Not let in, for a reason that stays inside; what its client hears is the same for all of them."""
+    """Raised when a client is not let in; the reason stays inside, and clients all hear the same."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

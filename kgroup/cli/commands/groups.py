@@ -152,7 +152,7 @@ def _kind(text: str, known: list[str]) -> str:
 
 
 def _names_in(file: str) -> list[str]:
-    """Names and patterns, one a line, as they are; empty lines are none. Raises InputError if all are."""
+    """Names and patterns, one a line, as they are; empty lines are ignored. Raises InputError if all are."""
     if file == "-":
         content = read_input_stream(
             sys.stdin.buffer, kind="names", bytes_max=LIST_BYTES_MAX, named="standard input"
@@ -171,7 +171,7 @@ def _names_in(file: str) -> list[str]:
 
 
 def _is_idle(seen: "SeenGroup", before_ms: int) -> bool:
-    """No members, and nothing committed or changed since, as far as that is known."""
+    """Whether it has no members, and nothing was committed or changed since, as far as known."""
     times = [time for time in (seen.last_commit_ms, seen.group.since_ms) if time is not None]
     return not seen.group.members and seen.problem is None and max(times, default=before_ms) <= before_ms
 

@@ -72,7 +72,7 @@ EXAMPLES: Final = (
     ),
 )
 _POLL_S: Final = 0.2
-_LEAVING_S: Final = 1.0  # then it is worth a word that it takes so long
+_LEAVING_S: Final = 1.0  # then the delay is worth a message
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 _Begin = Subscribe | SubscribePattern | Assign
 

@@ -23,7 +23,7 @@ EXAMPLES: Final = (
 
 
 def _dashboard(context: typer.Context, is_wanted: bool) -> bool:
-    """Without a source: the text is always the same."""
+    """Print the dashboard, without a source: the text is always the same."""
     if is_wanted:
         from kgroup.report.monitoring.shipped import grafana_dashboard
 

@@ -96,7 +96,7 @@ def reenact(
     now_ms = int(time.time() * 1000)
     since_ms, until_ms = period.times(now_ms)
     speed, partitions = stage.checked_speed(), stage.partitions()
-    stage.listeners(nodes=1)  # an address that is none is told before anything is read
+    stage.listeners(nodes=1)  # an invalid address is reported before anything is read
     with opened(source) as logs:
         made = plan_reenactment(
             logs,

@@ -56,7 +56,7 @@ _ONLY_WITH: Final = {
     "state": {"describe", "list"},
     "type": {"list"},
 }
-"""Options that are there only beside one of these."""
+"""Options that exist only together with one of these."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class Given:
         return self.options.get(name, [])
 
     def one(self, name: str) -> str | None:
-        """Its value; None if it is not there, or stands without one."""
+        """The option's value; None if it is missing or has no value."""
         values = self.all(name)
         return values[-1] if values else None
 

@@ -47,7 +47,7 @@ def run(given: Given, cluster: "Cluster") -> None:
 
 
 def _chosen(given: Given, option: str, known: tuple[str, ...], noun: str) -> set[str]:
-    """Those of the values that were asked for, in any case of letters; all if it is none."""
+    """The values that were asked for, in any case of letters; empty means all."""
     value = given.one(option)
     if not value:
         return set()

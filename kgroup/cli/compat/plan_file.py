@@ -28,8 +28,8 @@ class _FieldError(Exception):
 def read_plan(path: str, groups: Sequence[str]) -> Plan:
     """The offsets in a file by group.
 
-    The first line tells which form it is, by whether it can be read without a group; that it cannot is said
-    on standard error. Raises ToolError for a line that is wrong, or a file that cannot be read.
+    The first line tells which form it is, by whether it can be read without a group; if it cannot, standard
+    error says so. Raises ToolError for a line that is wrong, or a file that cannot be read.
     """
     try:
         content = read_input_file(Path(path), kind="list of offsets", bytes_max=OFFSETS_BYTES_MAX)

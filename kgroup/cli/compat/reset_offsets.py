@@ -113,7 +113,7 @@ class _Reset:
         return {place: new[place] for place in in_order}
 
     def _partitions(self, offsets: "GroupOffsets") -> "list[TopicPartition]":
-        """Those named with their numbers first. Raises ToolUsageError without --topic and --all-topics."""
+        """The partitions, numbered ones first. Raises ToolUsageError without --topic and --all-topics."""
         if self._given.has("all-topics"):
             return list(offsets.commits)
         if self._given.has("topic"):

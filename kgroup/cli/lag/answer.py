@@ -39,7 +39,7 @@ def answer(request: LagRequest) -> tuple[str, ...]:
             session = stack.enter_context(spark_session(request.spark, request.progress, request.work))
             with request.progress.activity("Spark is looking what there is"):
                 logs = stack.enter_context(opened(request.source, remote=True, spark=session))
-        else:  # a path that is wrong is said before Spark starts
+        else:  # a wrong path is reported before Spark starts
             logs = stack.enter_context(opened(request.source, remote=True))
             session = stack.enter_context(spark_session(request.spark, request.progress, request.work))
         return _answered(request, session, logs)

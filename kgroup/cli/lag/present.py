@@ -135,7 +135,7 @@ class Present:
         said_saved(name, rows, quiet=quiet)
 
     def _chunks(self, report: LagReport) -> Iterator[LagChunk]:
-        """The report's rows, noted as they pass by whoever needs them besides."""
+        """The report's rows, also passed on to other consumers of them."""
         of_cluster = self._of_cluster(report)
         if self._request.asked.stuck:
             self._findings += of_cluster
@@ -159,7 +159,7 @@ class Present:
         return ((judged, self._shown(findings)) for judged, findings in self._groups(report))
 
     def _shown(self, findings: "Sequence[Finding]") -> "tuple[Finding, ...]":
-        """Those to show."""
+        """The findings to show."""
         return tuple(finding for finding in findings if is_shown(finding, self._request))
 
     def _groups(self, report: LagReport) -> Iterator[ReportedGroup]:
@@ -198,7 +198,7 @@ def is_shown(finding: "Finding", request: LagRequest) -> bool:
 
 
 def remarks_on_time(report: Reported) -> Iterator[str]:
-    """As of when the report is, where nobody said it, and what else that means."""
+    """Lines on the time the report is as of, where the user gave none, and on its consequences."""
     as_of = report.as_of
     if as_of.ended_ago_ms is not None:
         yield (

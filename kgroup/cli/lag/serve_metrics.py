@@ -17,7 +17,7 @@ _FRESH_S: Final = 1.0  # scrapes that come at once share a look
 def serve_metrics(reports: RepeatedReports, address: tuple[str, int], *, only_lagging: bool = False) -> None:
     """Take a first look, and serve until KeyboardInterrupt.
 
-    Raises SourceError if the address cannot be had; a look that fails is said, and does not end it.
+    Raises SourceError if the address cannot be had; a look that fails is reported, and does not end it.
     """
     page = MetricsPage(reports, only_lagging=only_lagging)
     with MetricsServer(*address, page.text) as server:
@@ -46,7 +46,7 @@ class MetricsPage:
         self._until_s: float | None = None
 
     def text(self) -> str:
-        """The page; of a look that fails it says so with `kgroup_up 0`, and standard error says why."""
+        """The page; a failed look shows as `kgroup_up 0`, with the reason on standard error."""
         began = self._clock()
         if self._until_s is None or began >= self._until_s:
             self._text = self._look(began)

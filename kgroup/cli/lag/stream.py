@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from kgroup.lag.findings.model import Finding
     from kgroup.spark.open_findings import OpenFindings
 
-# The same whatever is asked, as a checkpoint may be gone on with to ask something else.
+# The same whatever is asked, as a checkpoint may be continued with another question.
 _PLAN: Final = ScanPlan(slots=WINDOW_COMMITS, history=True)
 
 
@@ -149,7 +149,7 @@ class _Batches:
     settings: StreamSettings
     columns: "Sequence[Column]"
     open_findings: "OpenFindings | None"
-    """Where findings are told as events."""
+    """Set if findings are shown as events."""
 
     def each(self, number: int, state: Any) -> None:
         scanned = scanned_of(_PLAN, state)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 def is_for_executors(request: LagRequest, logs: OpenedLogs) -> bool:
     """Whether rows are made there: not of a live cluster, which answers here alone, nor of a small log.
 
-    What is drawn on a page, or told of one group, is needed here as a whole.
+    Output drawn on a page, or about one group, is needed here as a whole.
     """
     from kgroup.api.lag.there import is_worth_it
 

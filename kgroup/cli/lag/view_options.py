@@ -16,7 +16,7 @@ _LOOPBACK: Final = "127.0.0.1"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Views:
-    """In which ways a report is wanted other than a row for each partition, once."""
+    """The views of a report other than a row for each partition, once."""
 
     by: SumsBy = None
     watch: Annotated[

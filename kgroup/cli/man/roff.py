@@ -30,7 +30,7 @@ def under(title: str, lines: Iterable[str]) -> Iterator[str]:
 
 
 def definitions(entries: Iterable[tuple[str, str]]) -> Iterator[str]:
-    """Terms, already roff, and what is to say of each."""
+    """Terms, already roff, and the explanation of each."""
     for form, why in entries:
         yield from (".TP", form, text(why))
 

@@ -13,7 +13,7 @@ from kgroup.report.assignments import runs_by_topic
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sentence:
-    """`subject`: the lecture that goes with it. `routine`: what is told only once for each member."""
+    """`subject`: the lecture that goes with it. `routine`: a subject told only once for each member."""
 
     text: str
     subject: str | None = None

@@ -144,7 +144,7 @@ class MemberEvents:
         self._print("\n".join(lines))
 
     def _name_missing(self, topics: Iterable[Any]) -> None:
-        """Kafka's consumer waits for a topic that is not there; somebody has to say so."""
+        """Name topics that do not exist: Kafka's consumer just waits for them."""
         for topic in topics:
             is_missing = topic.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
             if is_missing and topic.name not in self._topics_named:

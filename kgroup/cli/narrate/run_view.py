@@ -119,7 +119,7 @@ def _legend(scenario: Scenario, chronicle: Chronicle) -> dict[str, str]:
 
 
 def _print_shares(chronicle: Chronicle, formed: Sequence[Formed], *, headers: bool) -> None:
-    """Members down; across, the last generations of each group that fit beside one another, or the end."""
+    """Members down; across, the last generations of each group that fit next to each other, or the end."""
     groups = list(dict.fromkeys(member.group for member in chronicle.scenario.members))
     for number, group in enumerate(groups):
         if number:

@@ -1,4 +1,4 @@
-"""Tells a run as a lecture on the protocol: who asks whom for what, and, the first time, why."""
+"""Narrates a run as a lecture on the protocol: who sends what to whom, and, the first time, why."""
 
 from collections.abc import Iterator
 from textwrap import wrap
@@ -51,7 +51,7 @@ class Story:
         }
 
     def print(self, event: zk.ZookeeperEvent) -> None:
-        """Print what there is to say of this event, which may be nothing."""
+        """Print the text for this event, if it has any."""
         for text, subject in self._tell(event):
             at_s = (event.at_ms - self._scenario.epoch_ms) / 1000
             time = f"{at_s:.3f}s".rjust(_TIME_WIDTH)

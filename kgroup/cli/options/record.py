@@ -111,7 +111,7 @@ class Recording:
         )
 
     def sample_ms(self) -> int:
-        """Raises InputError for an invalid duration, or one too long for samples to tell of a time."""
+        """Raises InputError for an invalid duration, or one too long for samples to fix a time."""
         length_ms = parse_length(self.sample, "--sample", least="1s")
         if length_ms > _SAMPLE_MAX_MS:
             raise InputError(f"--sample {self.sample}: more than an hour")

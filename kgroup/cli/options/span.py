@@ -81,7 +81,7 @@ def _time(text: str, name: str, clock_ms: int, known: tuple[int, int] | None) ->
 
 
 def _length_ms(text: str) -> int:
-    """A minute, if seconds are not said; a second, if no more is said; else a millisecond."""
+    """A minute, without seconds; a second, without a fraction; else a millisecond."""
     matched = _TIME_OF_DAY.fullmatch(text)
     if matched is not None:
         return _MINUTE_MS if matched[3] is None else _SECOND_MS

@@ -227,7 +227,7 @@ class CommandGroup(TyperGroup):
         sys.exit(status or 0)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Without any word, show what there is."""
+        """Show the help if there are no arguments."""
         if not args and not ctx.resilient_parsing:  # which it is for shell completion and the man pages
             print(ctx.get_help(), file=sys.stderr)
             raise typer.Exit(2)

@@ -44,7 +44,7 @@ def complete_assignors(incomplete: str) -> list[str]:
 
 
 def complete_client_assignors(incomplete: str) -> list[str]:
-    """Those that a classic member can name."""
+    """The assignors that a classic member can name."""
     from kgroup.assignors.registry import CLIENT_ASSIGNORS
 
     return [name for name in CLIENT_ASSIGNORS if name.startswith(incomplete)]

@@ -37,7 +37,7 @@ def _groups_of(logs: "OpenedLogs") -> Iterable[str]:
 
 
 def _topics_of(logs: "OpenedLogs") -> Iterable[str]:
-    """Those with a partition in the log directories."""
+    """The topics with a partition in the log directories."""
     folders = (folder for log_dir in logs.sources.log_dirs for folder in log_dir.partitions)
     return {folder.topic for folder in folders if folder.topic is not None}
 

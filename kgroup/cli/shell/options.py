@@ -242,7 +242,7 @@ def new_file(given: Path | None) -> Path | None:
 
 
 def new_file_or_folder(given: Path | None) -> Path | None:
-    """`--stream` writes into a folder; whether another may is said where it is opened."""
+    """`--stream` writes into a folder; opening it decides whether another may be used."""
     return given if given is not None and given.is_dir() else new_file(given)
 
 

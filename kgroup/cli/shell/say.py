@@ -1,4 +1,4 @@
-"""Messages besides a command's results: lines on standard error."""
+"""Messages apart from a command's results: lines on standard error."""
 
 import sys
 from collections.abc import Iterator, Sized
@@ -23,7 +23,7 @@ def say(line: str) -> None:
 
 @contextmanager
 def overheard() -> Iterator[list[str]]:
-    """Yield what this thread says meanwhile, instead of printing it: somebody says it at its time."""
+    """Yield what this thread says meanwhile, instead of printing it: the caller prints it in time."""
     lines: list[str] = []
     token = _HEARD.set(lines)
     try:

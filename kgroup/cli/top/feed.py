@@ -44,7 +44,7 @@ class Feed:
         )
 
     def page(self, request: PageRequest, width: int) -> PageRead:
-        """A page about a group as of the newest report; what cannot be read is said on it."""
+        """A page about a group as of the newest report; read errors are shown on it."""
         try:
             lines = tuple(self._lines(request, width))
         except KgroupError as error:

@@ -37,7 +37,7 @@ _PIECE: Final = re.compile(r"\x1b(\[[0-?]*[ -/]*[@-~]|O[@-~])|(.)", re.DOTALL)
 def keys_of(sent: bytes) -> list[str]:
     """The keys of what was read at once. A lone ESC is that key; other sequences are left out.
 
-    A terminal sends a sequence in one piece, so what begins with ESC and goes on is one.
+    A terminal sends a sequence in one piece, so what begins with ESC and more is one.
     """
     keys: list[str] = []
     for piece in _PIECE.finditer(sent.decode("utf-8", "ignore")):

@@ -14,7 +14,7 @@ _Page = tuple[PageRequest, int, int]
 
 
 def run(feed: Feed, terminal: Terminal, model: TopModel, clock: Callable[[], float]) -> None:
-    """Show groups until somebody quits. Raises KgroupError if the first refresh fails.
+    """Show groups until the user quits. Raises KgroupError if the first refresh fails.
 
     `clock` is in seconds and never goes back.
     """

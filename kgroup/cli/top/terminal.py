@@ -81,7 +81,7 @@ class Terminal:
         return keys, done in ready
 
     def _stop(self) -> None:
-        """Give the terminal back, and take it again when somebody wants us to go on."""
+        """Give the terminal back, and take it again when the process is resumed."""
         self._live.stop()
         self._keyboard.give_back()
         os.kill(os.getpid(), signal.SIGSTOP)

@@ -26,7 +26,7 @@ class Worker:
         threading.Thread(target=self._work, name="kgroup-top", daemon=True).start()
 
     def fileno(self) -> int:
-        """For select."""
+        """The descriptor to wait on with select."""
         return self._read_end
 
     def submit(self, job: Job) -> None:
@@ -34,7 +34,7 @@ class Worker:
         self._jobs.put(job)
 
     def events(self) -> list[Event]:
-        """The events since the last call; waits if there are none. Raises what a job raised."""
+        """The events since the last call; waits if there is none. Raises what a job raised."""
         events: list[Event] = []
         for _ in os.read(self._read_end, _AT_ONCE):
             done = self._done.get()

@@ -33,7 +33,7 @@ class MetadataImage(Protocol):
 
 
 class FixedImage:
-    """An image that is told its topics: for tests, and for coordinators that need none."""
+    """An image with topics set by hand: for tests, and for coordinators that need none."""
 
     def __init__(self, topics: Iterable[TopicImage] = (), version: int = 0) -> None:
         self._topics = {topic.name: topic for topic in topics}

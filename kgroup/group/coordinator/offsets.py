@@ -295,7 +295,7 @@ def tombstone(group_id: str, topic: str, partition: int) -> OffsetsEntry:
 
 
 def _is_of_other_topic(commit: CommittedOffset, topic: FetchTopic | None) -> bool:
-    """The topic was deleted and made anew since the commit (both ids must be known to tell)."""
+    """The topic was deleted and made again since the commit (both ids must be known to tell)."""
     return (
         topic is not None
         and topic.topic_id is not None

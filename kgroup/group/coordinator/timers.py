@@ -17,7 +17,7 @@ class TimerKey(NamedTuple):
 
 
 class Timers(Generic[K]):
-    """At most one deadline per key, in epoch ms; due keys come out oldest deadline first.
+    """Deadlines, at most one per key, in epoch ms; due keys come out oldest deadline first.
 
     Moving a deadline later, which every heartbeat does, costs one dict write: its heap entry stays
     and goes back in with the new deadline when it surfaces.

@@ -22,7 +22,7 @@ from kgroup.protocol.topic_partition import TopicPartition
 
 
 class ClusterView:
-    """Metadata and its upkeep: at the start, when it is old, and when somebody finds it wrong."""
+    """Metadata and its upkeep: at the start, when it is old, and when it turns out wrong."""
 
     def __init__(self, outbox: Outbox, bootstrap: Sequence[Node], subscriptions: Subscriptions) -> None:
         self._outbox = outbox
@@ -54,7 +54,7 @@ class ClusterView:
         self._is_stale = True
 
     def is_newer(self, time_ms: int) -> bool:
-        """Whether what is known was told after this time, or at it."""
+        """Whether the metadata arrived at this time or later."""
         return self._fetched_ms is not None and self._fetched_ms >= time_ms
 
     def knows(self, topics: frozenset[str]) -> bool:
@@ -139,7 +139,7 @@ class ClusterView:
             )
 
     def failed(self, now_ms: int) -> None:
-        """No answer: ask another node, and the bootstrap servers when all known ones are gone."""
+        """After a failed request, ask another node, and the bootstrap servers when all known are gone."""
         self._request = None
         self._is_stale = True
         self._backoff.failed(now_ms)
@@ -188,7 +188,7 @@ class CoordinatorLink:
         self.node: Node | None = None
 
     def lost(self) -> None:
-        """It is another one now, or cannot be reached.
+        """Forget the coordinator: it is another one now, or cannot be reached.
 
         What is in flight to it fails at once, and does not wait for request.timeout.ms: as in Kafka's
         AbstractCoordinator.markCoordinatorUnknown, which disconnects from the coordinator of before.

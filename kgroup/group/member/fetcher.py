@@ -97,7 +97,7 @@ class Fetcher:
         return False
 
     def hand_out(self) -> None:
-        """Up to max.poll.records records, partition after partition; the emptied ones come last next time."""
+        """Return up to max.poll.records records, partition by partition; emptied ones come last next time."""
         left = self._outbox.settings.max_poll_records
         positions = self._subscriptions.positions
         for partition in list(positions):

@@ -106,7 +106,7 @@ class Identity:
         self.move(MemberState.COMPLETING_REBALANCE)
 
     def reset(self, *, keep_id: bool) -> None:
-        """Out of the generation."""
+        """Drop out of the generation."""
         self.generation = NO_GENERATION
         if not keep_id:
             self.member_id = UNKNOWN_MEMBER_ID

@@ -93,7 +93,7 @@ class Membership(Protocol):
         ...
 
     def leave(self, reason: str, *, even_static: bool = False) -> int | None:
-        """Out of the group; returns the id of the request that says so."""
+        """Leave the group; returns the id of the request that says so."""
         ...
 
     def give_up_all(self) -> None:

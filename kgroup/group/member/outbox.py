@@ -116,7 +116,7 @@ class Outbox:
         return request_id in self._in_flight
 
     def abandon(self, request_id: int | None) -> None:
-        """Nobody waits for this answer any more."""
+        """Stop waiting for this answer."""
         if request_id is not None and request_id in self._in_flight:
             self._in_flight[request_id].abandoned = True
 

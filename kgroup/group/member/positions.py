@@ -39,8 +39,8 @@ class Position:
     """The position of a member in one partition.
 
     committed offset <= position <= high watermark <= log end offset. `position` is the offset of the next
-    record to hand out. The log end offset behind the high watermark is the brokers' own affair: no consumer
-    is told it.
+    record to hand out. The log end offset behind the high watermark stays on the brokers: consumers never see
+    it.
     """
 
     state: PositionState = PositionState.INITIALIZING
@@ -66,7 +66,7 @@ class Position:
         return self.is_given_up or self.is_paused or self.is_unwanted
 
     def move_to(self, offset: int) -> None:
-        """Go on at `offset`; what was fetched ahead is dropped."""
+        """Continue at `offset`; what was fetched ahead is dropped."""
         self.state, self.position = PositionState.FETCHING, offset
         self.drop_fetched()
 

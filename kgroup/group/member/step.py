@@ -28,7 +28,7 @@ _MEANINGS: Final = {
 
 
 class MemberError(KgroupError):
-    """The member cannot go on: an answer that no retry cures. `error_code` is the broker's.
+    """The member cannot continue: an error that no retry cures. `error_code` is the broker's.
 
     `api` is what was asked, ASSIGNOR when it was the member's own assignor.
     """
@@ -75,7 +75,7 @@ class Unsubscribe:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Poll:
-    """The user is alive and takes records: joins go on and callbacks run only here."""
+    """The user is alive and takes records: joins proceed and callbacks run only here."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""Advice on a group's settings from its own history. Where nothing follows, nothing is said.
+"""Advice on a group's settings from its own history. Where nothing follows, there is no advice.
 
 Each rule looks at one setting: what the log has seen of it, and what a what-if gives for another.
 """
@@ -21,7 +21,7 @@ from kgroup.history.what_if.what_if import Comparison
 _NO_RESTARTS: Final = frozenset({*POLL_CAUSES, CauseKind.SESSION_EXPIRED.value})
 """Members that were taken out and came back by themselves: an instance id does not help them."""
 _SESSION_MAX_MS: Final = 300_000
-"""Longer ones are no advice: for so long a crash would leave partitions unread."""
+"""Longer ones are not advised: a crash would leave partitions unread for that long."""
 _STEP_MS: Final = 5_000
 _MARGIN: Final = 1.5
 _RESTARTS_MIN: Final = 2
@@ -87,7 +87,7 @@ def _session_timeout(timeline: Timeline, gone: Sequence[Absence]) -> Iterator[Ad
 
 
 def _max_poll_interval(timeline: Timeline, pauses: Pauses | None) -> Iterator[Advice]:
-    """Members that were late, or nearly; or a time so long that nobody notices a member that hangs."""
+    """Members that were late, or nearly; or a time long enough that nobody notices a member that hangs."""
     late = late_polls(timeline)
     timeouts = {
         member.rebalance_timeout_ms
@@ -292,12 +292,12 @@ def _empty_spells(timeline: Timeline) -> Iterator[int]:
 
 
 def _last_settled(generations: Sequence[Generation]) -> Generation | None:
-    """The last generation, if somebody is in the group."""
+    """The last generation, if the group has members."""
     return generations[-1] if generations and generations[-1].roster.members else None
 
 
 def _whole(ms: float) -> int:
-    """Up to the next five seconds."""
+    """The time rounded up to the next five seconds."""
     return int(-(-ms // _STEP_MS)) * _STEP_MS
 
 

@@ -72,11 +72,11 @@ class Pauses:
     usual_ms: int
 
     def at_work(self, longer_than_ms: int) -> list[Pause]:
-        """Those of the longest that are longer, and had something to read for so long."""
+        """Those of the longest pauses that are longer, with something to read all that time."""
         return [each for each in self.longest if (each.worked_ms or 0) > longer_than_ms]
 
     def perhaps(self, longer_than_ms: int) -> list[Pause]:
-        """Those that are longer, and no log tells whether there was something to read."""
+        """Pauses longer than this, where no log shows whether there was something to read."""
         return [each for each in self.longest if each.worked_ms is None and each.length_ms > longer_than_ms]
 
 

@@ -19,7 +19,7 @@ from kgroup.protocol.records.entries import TransactionOutcome
 
 _NEVER = -1
 _BEYOND = 1 << 62
-_NEAREST = 8  # so many transactions to either side are looked at for one that overlaps
+_NEAREST = 8  # the number of transactions to either side looked at for one that overlaps
 
 
 @dataclass(slots=True)

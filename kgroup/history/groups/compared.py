@@ -27,7 +27,7 @@ class ChangeKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Committed:
-    """A committed offset, with the id of its topic if the log says it."""
+    """A committed offset, with the id of its topic if the log has it."""
 
     offset: int
     topic_id: TopicId = None

@@ -1,7 +1,7 @@
 """The groups a coordinator would hold at the end of a log: kinds, states, members and their partitions.
 
 Offsets are not here (`lag/measures/rows.py`). Read from the newest entry of each key (`newest.py`); what the
-log cannot know is None, and what is odd is said in `notes` and never fails.
+log cannot know is None, and oddities are listed in `notes` and never fail.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence

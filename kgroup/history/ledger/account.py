@@ -22,7 +22,7 @@ CLOCKS_MS: Final = 5_000
 SESSION_MS: Final = 45_000
 """session.timeout.ms by default, where no record has it."""
 REPLICAS_MS: Final = 30_000
-"""replica.lag.time.max.ms by default: for so long may the high watermark, at which `latest` begins, be behind
+"""replica.lag.time.max.ms by default: the high watermark, at which `latest` begins, may lag by this long
 the log's end, until the replicas that are behind no longer count."""
 
 
@@ -139,7 +139,7 @@ def _learns_ms(reading: Reading) -> int | None:
 
 
 def _out_of_range_to(reading: Reading, bounds: LogBounds, longest_step: int) -> int | None:
-    """The log's start, if the reader found an offset below it, as far as that can be told now.
+    """The log's start, if the reader found an offset below it, as far as that is still known.
 
     Every group has passed the log's present start at some time, and most while it was there. So it must have
     passed it in its first step after nobody was in the group, in a longer one than any reader took here. And

@@ -1,7 +1,7 @@
 """The step of a partition to its log's end that is longer and faster than all others.
 
-Who reads so far in one step may be a reader that nothing holds up any more, so it is a range that may have
-been skipped, and of which nothing certain is said.
+A reader that moves this far in one step may just have nothing holding it up any more, so the range may have
+been skipped, with nothing certain.
 """
 
 from typing import Final
@@ -12,7 +12,7 @@ from kgroup.history.ledger.readings import LoggedStep, PartitionReadings, Readin
 LEAST: Final = 100
 """A step of fewer offsets may be one fetch, which is handed out at once."""
 LONGER: Final = 4
-"""So many times as long and as fast as any other step of its partition."""
+"""This many times as long and as fast as any other step of its partition."""
 OTHERS: Final = 2
 """Other steps that it is held against."""
 

@@ -12,7 +12,7 @@ class LedgerKind(StrEnum):
     """The fate of a range of records."""
 
     SKIPPED = "skipped"
-    """Nobody in the group was handed them, and somebody committed beyond them."""
+    """Nobody in the group was handed them, and a commit went beyond them."""
     DOUBLED = "doubled"
     """They were handed out again."""
 
@@ -31,11 +31,11 @@ class LedgerCause(StrEnum):
     """One step to the log's end, further and faster than any other of the partition: `seekToEnd()`, or a
     reader that found no offset, or one out of range, and began where `auto.offset.reset=latest` says."""
     ADMIN_RESET = "admin-reset"
-    """Committed while the group had no members: somebody set the offset."""
+    """Committed while the group had no members: the offset was set from outside."""
     HAND_OVER = "hand-over"
     """Another member went on at the committed offset; the one before may have read further."""
     REJOIN = "rejoin"
-    """The same: the member had its partitions taken and given back, and goes on at the committed offset."""
+    """The same: the member had its partitions taken and given back, and continues at the committed offset."""
     REWIND = "rewind"
     """The reader's own commits go back."""
 
@@ -90,7 +90,7 @@ class LedgerEntry:
 
     @property
     def at_least(self) -> int:
-        """So many offsets it happened to for certain."""
+        """The number of offsets it certainly happened to."""
         return self.to_offset - self.from_offset if self.is_certain and self.to_offset is not None else 0
 
     @property

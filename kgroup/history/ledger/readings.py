@@ -19,8 +19,8 @@ from kgroup.protocol.records.entries import LoggedEntry, OffsetsEntry, Transacti
 from kgroup.protocol.topic_id import topic_id_text
 
 KEEPS_WHAT_IT_HAS: Final = "cooperative-sticky"
-"""The classic assignor under which a member goes on reading what it keeps (KIP-429). Under all others it
-gives everything up in each round, and goes on at the committed offsets."""
+"""The classic assignor under which a member keeps reading what it keeps (KIP-429). Under all others it
+gives everything up in each round, and continues at the committed offsets."""
 STEPS: Final = 3
 """Steps of a reading that are kept: its longest, and those that it is held against."""
 
@@ -33,7 +33,7 @@ class ReadingKind(StrEnum):
     REWIND = "rewind"
     """Its own commits went back."""
     OUTSIDE = "outside"
-    """Somebody committed while the group had no members."""
+    """There was a commit while the group had no members."""
     CUT = "cut"
     """What was before is not in the log."""
 
@@ -55,7 +55,7 @@ class LoggedStep(NamedTuple):
 
     @property
     def length(self) -> int:
-        """In offsets."""
+        """The length in offsets."""
         return self.ended.offset - self.begun.offset
 
     @property
@@ -177,7 +177,7 @@ class GroupReadings:
         return self._has_had_members
 
     def begins(self, first: LoggedEntry) -> None:
-        """The log of another offsets partition begins with `first`: nothing of the one before goes on."""
+        """The log of another offsets partition begins with `first`: nothing carries over."""
         self._open.clear()
 
     def cut(self) -> None:
@@ -285,7 +285,7 @@ class GroupReadings:
                 yield Partition(name, number)
 
     def _all_gone(self) -> None:
-        """Nobody is in the group any more."""
+        """Note that the group has no members any more."""
         self._members, self._assigned = {}, {}
         for readings in self.partitions.values():
             readings.end(self._now_ms)

@@ -28,8 +28,8 @@ class CleanedSegment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cleaning:
-    """`dirty_share` is of the closed segments, None where there are none; `overdue_ms` is for how long more
-    than half of them has been dirty, as of the newest record, None if that is not so or cannot be known.
+    """`dirty_share` is of the closed segments, None without any; `overdue_ms` is for how long more
+    than half of them has been dirty, as of the newest record, None if that is not so or is unknown.
     """
 
     closed_bytes: int

@@ -49,7 +49,7 @@ class Loading:
     def record(
         self, offset: int, entry: OffsetsEntry | Undecodable | TransactionMarker, *, control: bool = False
     ) -> Obstacle | None:
-        """Any other record, or one that cannot be decoded; None if it is replayed.
+        """The obstacle of any other record, or of one that cannot be decoded; None if it is replayed.
 
         `control`: whether it stands in a control batch. What fails is passed over, so that the records behind
         it can be looked at as well.

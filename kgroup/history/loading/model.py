@@ -11,9 +11,9 @@ class Outcome(StrEnum):
     LOADS_LESS = "loads less"
     """Records that are there are passed over, cut off or replaced without a word to the groups."""
     FAILS = "fails"
-    """Every request of its groups is answered NOT_COORDINATOR, until somebody repairs the log."""
+    """Every request of its groups is answered NOT_COORDINATOR, until the log is repaired."""
     EMPTY = "loads nothing"
-    """The coordinator of 3.x: the groups have no commits, and begin anew by auto.offset.reset."""
+    """The coordinator of 3.x: the groups have no commits, and begin again by auto.offset.reset."""
     NO_START = "broker does not start"
 
 

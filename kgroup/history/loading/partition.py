@@ -95,7 +95,7 @@ class PartitionLoading:
                 self._add(release, replace(obstacle, segment=segment.path))
 
     def _step(self, segment: SegmentFacts, step: Step, damage: Sequence[Damage]) -> bool:
-        """Take one batch; whether the broker goes on in this segment."""
+        """Take one batch; returns whether the broker continues in this segment."""
         if segment.is_checked and (step.stop not in (None, Stop.UNKNOWN_MAGIC) or not step.is_valid):
             self._cut(segment, step, damage)
             return False

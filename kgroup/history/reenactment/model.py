@@ -57,7 +57,7 @@ class Die:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stall:
-    """The member does not poll for this long, while its heartbeats go on."""
+    """The member does not poll for this long, while its heartbeats continue."""
 
     at_ms: int
     member: str
@@ -75,7 +75,7 @@ class Resubscribe:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rejoin:
-    """The member, which leads the group, joins anew without a change."""
+    """The member, which leads the group, joins again without a change."""
 
     at_ms: int
     member: str
@@ -92,7 +92,7 @@ class CommitOffsets:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Produce:
-    """So many records come in."""
+    """This many records are produced."""
 
     at_ms: int
     partition: Partition

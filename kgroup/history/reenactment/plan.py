@@ -223,7 +223,7 @@ class _Planner:
         return topics
 
     def _assignors(self, stay: Stay) -> tuple[str, ...]:
-        """Those agreed on while it was there, the last one first: it must have asked for each."""
+        """The assignors agreed on while it was there, the last one first: it must have asked for each."""
         end = len(self._generations) if stay.end is None else stay.end
         agreed = [self._generations[place].roster.protocol for place in range(stay.first, end)]
         names = [name for name in dict.fromkeys(reversed(agreed)) if name]
@@ -294,7 +294,7 @@ class _Planner:
         self._acts.append(Die(at_ms=self._after_commits(name, end, since_ms), member=name))
 
     def _after_commits(self, name: str, place: int, at_ms: int) -> int:
-        """Then, or once its last commit before a generation is done."""
+        """This time, or as soon as its last commit before a generation is done."""
         last_ms = self._last_commit_ms(name, place)
         return (
             at_ms if last_ms is None else min(max(at_ms, last_ms + 10), max(self._times[place] - 10, at_ms))

@@ -14,7 +14,7 @@ _REMEMBERED = 6
 _REMEMBERED_TIMES = 17
 _RHYTHM_COMMITS_MIN = 3  # intervals, from four commits
 _OFF_BEAT = 0.9
-# One longest interval of so many is taken for a hiccup, not for the rhythm.
+# One longest interval among this many is taken for a hiccup, not for the rhythm.
 _HICCUP_AMONG_MIN = 8
 _IDLE_COMMITS_MIN = 2
 # Who read at a pace that varied by a quarter at most, and then this part of it and less, stopped between.
@@ -71,10 +71,10 @@ class Silence:
     turn) and each one moved forward.
 
     `longest_ms` is the longest interval, but for one hiccup among many; None with too few. `hiccup_ms` is the
-    longest of all. `commits_idle` says that commits go on where nothing was read, as those of clients do that
-    commit by the clock. With that or a rhythm, a silence is no lack of records. `moved` says that each commit
-    but the last moved forward, `stopped_reading` that the last one came in its turn and moved on by much less
-    than those before: the client lived, and read no more. `partition` has the last commit, of `last_offset`;
+    longest of all. `commits_idle`: commits continue where nothing is read, as those of clients that commit by
+    the clock. With that or a rhythm, a silence is no lack of records. `moved` says that each commit but the
+    last moved forward, `stopped_reading` that the last one came in its turn and moved on by much less than
+    those before: the client lived, and read no more. `partition` has the last commit, of `last_offset`;
     commits moved on by `per_ms` records a ms.
     """
 
@@ -95,7 +95,7 @@ class Silence:
 def silence_of(
     tracks: dict[Partition, CommitTrack], owned: Iterable[Partition], since_log_offset: int
 ) -> Silence | None:
-    """The evidence of commits for the partitions since a record; None if there are none."""
+    """The evidence of commits for the partitions since a record; None without any."""
     own = {partition: tracks[partition] for partition in owned if partition in tracks}
     own = {partition: track for partition, track in own.items() if track.log_offset > since_log_offset}
     if not own:
@@ -153,9 +153,9 @@ def _is_in_turn(intervals_ms: deque[int], usual_ms: int) -> bool:
 
 
 def _commits_idle(since: Sequence[Committed]) -> bool:
-    """Not counting the last one, which a client that closes commits in any case.
+    """Whether it commits when idle, not counting the last commit, which a closing client makes anyway.
 
-    One that never read anything proves nothing: it may commit what it was told to.
+    One that never read anything proves nothing: it may commit whatever it was given.
     """
     idle = sum(before.offset == after.offset for before, after in pairwise(since[:-1]))
     return idle >= _IDLE_COMMITS_MIN and since[-1].offset > since[0].offset

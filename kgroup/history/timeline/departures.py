@@ -207,7 +207,7 @@ def _or_expired(restart: Cause, session_timeout_ms: int | None) -> Cause:
 def _is_too_soon(member: TimelineMember, previous: Roster, since_ms: int) -> bool:
     """Whether no timeout can have run out since the members were told that they are together.
 
-    A session begins anew with the answer to the join, and so does the time in which to sync.
+    A session begins again with the answer to the join, and so does the time in which to sync.
     """
     if previous.kind is not GroupKind.CLASSIC or member.session_timeout_ms is None:
         return False
@@ -228,7 +228,7 @@ def _alive_shortly_before(
     )
     longest = max((other.rebalance_timeout_ms or 0 for other in previous.members), default=0)
     if _round_was_shorter(longest, previous, current, tracks):
-        # A static member leaves when an admin removes it, or since KIP-1092 if its close() is told to.
+        # A static member leaves when an admin removes it, or since KIP-1092 if its close() is asked to.
         departure = (
             "a LeaveGroup took the static member out"
             if member.instance_id
@@ -256,7 +256,7 @@ def _round_was_shorter(
     if not current.members:
         return _all_were_heard_of(previous, current.at_ms, tracks)
     if current.protocol == "cooperative-sticky":
-        return False  # these go on committing while a round lasts
+        return False  # these continue to commit while a round lasts
     stayed = {member.member_id for member in current.members}
     for member in previous.members:
         silence = silence_of(tracks, member.owned, previous.offset)

@@ -296,7 +296,7 @@ class GroupReplay:
     def _note_topic(
         self, logged: LoggedEntry, partition: Partition, value: values.OffsetCommitValue, before: int | None
     ) -> bool:
-        """Whether the partition's last commit was of an older topic of this name; told once a topic."""
+        """Whether the partition's last commit was of an older topic of this name; reported once a topic."""
         topic_id, topic = value.topic_id, partition.topic
         if topic_id is None:
             return False

@@ -19,7 +19,7 @@ class Handovers:
         self._open: list[tuple[Wait, set[Partition]]] = []
 
     def target(self, targets: Mapping[str, Collection[Partition]], at_ms: int) -> list[Wait]:
-        """There is a new target, by member id. Returns the waits that begin with it, by who waits for whom.
+        """Take a new target, by member id. Returns the waits that begin with it, by who waits for whom.
 
         Those that it leaves as they are go on; one of which nothing is wanted any more ends, unreleased.
         """

@@ -147,7 +147,7 @@ def _is_one_act(last: Occurrence, occurrence: Occurrence) -> bool:
     if (last.cause.kind, last.cause.grade) != (kind, grade) or last.generation != occurrence.generation:
         return False
     if kind is CauseKind.OFFSET_RESET and grade is Grade.UNKNOWN:
-        return True  # a consumer without membership goes on and on
+        return True  # a consumer without membership just continues
     near = (
         last.at_ms is not None
         and occurrence.at_ms is not None

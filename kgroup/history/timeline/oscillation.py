@@ -50,7 +50,7 @@ def find_oscillation(generations: Sequence[Generation]) -> Iterator[Pattern]:
 
 
 def _visits(generations: Sequence[Generation]) -> list[_Visit]:
-    """In the order in which they ended."""
+    """The visits in the order in which they ended."""
     came: dict[str, int] = {}
     visits = []
     for number, generation in enumerate(generations):

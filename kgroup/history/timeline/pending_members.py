@@ -33,7 +33,7 @@ def pending_member(
         return None
     if generation.left or generation.replaced or generation.unfinished or current.at_ms is None:
         return None
-    # Under cooperative assignment members go on committing; another coordinator has another clock.
+    # Under cooperative assignment members continue to commit; another coordinator has another clock.
     if current.protocol == _COOPERATIVE or current.leader_epoch != previous.leader_epoch:
         return None
     sessions = {member.session_timeout_ms for member in current.members}

@@ -174,7 +174,7 @@ def _by_the_others(
 
 
 def _chance_of_reaching(one: SilentDeparture) -> float:
-    """The chance that a silence reaches the poll interval if the session ran out; 1 if it did not."""
+    """The chance that a silence reaches the poll interval if the session ran out; 1 if it stays below."""
     session_ms, interval_ms = one.member.session_timeout_ms, one.member.rebalance_timeout_ms
     if session_ms is None or interval_ms is None or one.quiet_ms < interval_ms or interval_ms <= session_ms:
         return 1.0

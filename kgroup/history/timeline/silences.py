@@ -23,9 +23,10 @@ class Quiet:
     """The silence of a member at the end of the round that it is missing from.
 
     `ms` is its length. `round_ms` is the longest that the round can have taken, None where those who stayed
-    were as silent as the member: then all stood still, and nothing can be told. `lived_ms` is the time since
-    the round before, in which the member polled. `is_next` says that no round between was left unfinished,
-    `is_one_of_many` that all others went in the same round, so that it waited for each of them to go.
+    were as silent as the member: then all stood still, and nothing can be inferred. `lived_ms` is the time
+    since the round before, in which the member polled. `is_next` says that no round between was left
+    unfinished, `is_one_of_many` that all others went in the same round, so that it waited for each of them to
+    go.
     """
 
     ms: int
@@ -45,7 +46,7 @@ class Quiet:
 
     @property
     def is_no_lack_of_records(self) -> bool:
-        """Whether the member was expected to go on committing."""
+        """Whether the member was expected to keep committing."""
         silence = self.silence
         return silence.longest_ms is not None and (silence.in_rhythm or silence.commits_idle)
 
@@ -97,7 +98,7 @@ def _round_ms(
     if not shorter:
         return None
     if current.protocol == _COOPERATIVE:
-        return notice_ms  # these go on committing while a round lasts
+        return notice_ms  # these continue to commit while a round lasts
     return max(shorter) + notice_ms
 
 

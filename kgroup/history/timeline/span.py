@@ -37,7 +37,7 @@ class Span:
 
 
 def extent(timelines: Iterable[Timeline]) -> tuple[int, int] | None:
-    """The first and the last time that timelines tell of (epoch ms), None if they tell of none."""
+    """The first and the last time in timelines (epoch ms), None without any."""
     times = [
         at_ms
         for timeline in timelines

@@ -19,7 +19,7 @@ _EXACT_MS: Final = 1_500
 _STORED_MS: Final = 500
 """From the end of a round until its leader's assignment is in the log."""
 _VAGUE_SHARE: Final = 20
-"""Where a round's length is known no better than by so much of the timeout, it may be a coincidence."""
+"""If a round's length is known no better than to this part of the timeout, it may be a coincidence."""
 
 
 def waited_out_ms(

@@ -14,7 +14,7 @@ from kgroup.history.what_if.schedule import Schedule
 def assumptions(
     timeline: Timeline, changes: Changes, of_generations: Sequence[Circumstances], schedule: Schedule
 ) -> Iterator[str]:
-    """Those that this comparison needed."""
+    """The assumptions that this comparison needed."""
     yield _about_pauses(changes, of_generations)
     yield from _about_protocol(changes, of_generations)
     yield from _about_rounds(changes, of_generations)

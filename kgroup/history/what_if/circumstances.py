@@ -29,7 +29,7 @@ class Circumstances:
 
 
 def circumstances(generations: Sequence[Generation]) -> list[Circumstances]:
-    """Those of each generation."""
+    """The circumstances of each generation."""
     pauses = list(_pauses_ms(generations))
     measured = [pause for pause in pauses if pause is not None]
     usual = int(median(measured)) if measured else None

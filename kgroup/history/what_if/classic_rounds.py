@@ -2,7 +2,7 @@
 
 A coordinator that assigns makes an epoch of each. A classic group waits: an empty one for
 `group.initial.rebalance.delay.ms`, one with members until all have heard of the round by their heartbeats
-and joined; whoever comes or goes meanwhile is in the same round.
+and joined; members that come or go meanwhile are in the same round.
 """
 
 from collections.abc import Iterator, Sequence

@@ -84,7 +84,7 @@ def recorded_schedule(timeline: Timeline) -> Schedule:
 
 
 def changed_schedule(timeline: Timeline, changes: Changes) -> Schedule:
-    """Only the rebalances that would have happened, at the times they would have happened."""
+    """The rebalances that would have happened, at the times they would have happened."""
     return _Scheduler(timeline, changes).schedule(keep_all=False)
 
 

@@ -128,7 +128,7 @@ class _Player:
     def _one_ahead(self, moment: Moment) -> Iterator[Moment]:
         """The moment; in parts where the coordinator has a target for the first who comes, and one for all.
 
-        A classic round takes together whoever comes while it lasts. A coordinator that assigns does not
+        A classic round includes all members that come while it lasts. A coordinator that assigns does not
         wait, and for those who come within `group.consumer.assignment.interval.ms` of the first, a second
         (KIP-1263), not at all until that is over.
         """
@@ -219,7 +219,7 @@ class _Player:
         return given.pause_ms if self._changes.pause_ms is None else self._changes.pause_ms
 
     def _begins_in_the_middle(self) -> bool:
-        """Whether both sides start from the first generation, as the log does not tell how it came about."""
+        """Whether both sides start from the first generation, as its origin is not in the log."""
         return any(cause.kind is CauseKind.HISTORY_CUT for cause in self._generations[0].causes)
 
     def _rounds_at(self, index: int, plan: GroupPlan) -> Iterator[Round]:
@@ -294,7 +294,7 @@ class _Player:
             self._members[key] = replace(before, topics=pattern.topics, group_instance_id=instance)
 
     def _take(self, target: Assignment, held: Assignment) -> None:
-        """Let the members have `held` of what they were assigned, and go on from the target."""
+        """Let the members have `held` of what they were assigned, and continue from the target."""
         self._number += 1
         self._held = {} if held is target else {who: tuple(owned) for who, owned in held.items()}
         for key, member in self._members.items():

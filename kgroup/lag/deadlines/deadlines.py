@@ -25,7 +25,7 @@ from kgroup.lag.deadlines.model import (
 
 _COMMITS_MIN: Final = 4
 _SPAN_MIN_MS: Final = 5_000
-_PAUSE_FACTOR: Final = 3.0  # a pause so many times as long as the longest before is no pause
+_PAUSE_FACTOR: Final = 3.0  # a silence this many times the longest pause before is no pause
 _PAUSE_MIN_MS: Final = 10_000
 # By how many deviations things may go worse or better than on average, so that nine in ten lie between:
 # fitted on half of the back-test. Worse counts for more, as a bound counts as met when it is met first.
@@ -35,7 +35,7 @@ _RATE_ERROR: Final = 0.05
 """By this share of what is written, paces change anyway: fitted on half of the back-test."""
 _QUANTUM: Final = 0.5
 """A record is there or not; half a one to either side."""
-_AHEAD_FACTOR: Final = 3  # nothing is said of a time further ahead than so many times the past
+_AHEAD_FACTOR: Final = 3  # no forecast further ahead than this many times the past
 _STEP: Final = 1.04
 _FIRST_STEP_MS: Final = 250
 
@@ -174,7 +174,7 @@ class Forecast:
         return max(self._position.mean(at_ms), self.past.position)
 
     def _is_due(self, at_ms: int) -> bool:
-        """Whether the group will have committed by then, if it goes on."""
+        """Whether the group will have committed by then at its pace."""
         return not self._is_still and self._position.mean(at_ms) > self.past.position
 
     def _step_spread(self, drift: Drift, at_ms: int) -> float:
@@ -194,7 +194,7 @@ class Forecast:
 
     @cached_property
     def _is_still(self) -> bool:
-        """Whether it has been silent for so long that its pace says nothing any more."""
+        """Whether it has been silent too long for its pace to mean anything."""
         if self.stops:
             return True
         seen = self.past.seen
@@ -204,7 +204,7 @@ class Forecast:
 
     @cached_property
     def _is_quiet(self) -> bool:
-        """Whether nothing has been written for so long that it seems to be over."""
+        """Whether nothing has been written for long enough that it seems to be over."""
         past = self.past
         times_ms = [seen.at_ms for seen in past.seen]
         grown_ms = [b.at_ms for a, b in pairwise(past.seen) if b.end > a.end]

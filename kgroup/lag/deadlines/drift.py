@@ -10,7 +10,7 @@ from itertools import pairwise
 from math import sqrt
 from typing import Final, NamedTuple
 
-_BLOCKS: Final = 4  # a variance takes so many
+_BLOCKS: Final = 4  # a variance takes this many
 
 
 class At(NamedTuple):

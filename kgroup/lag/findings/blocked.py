@@ -25,7 +25,7 @@ _TRY: Final = (
 
 
 def may_be_blocked(facts: GroupFacts) -> Iterator[PartitionFacts]:
-    """Partitions that are worth a look for an open transaction: somebody reads them, and nothing moves."""
+    """Partitions to check for an open transaction: they have a reader, and nothing moves."""
     for partition in compress(facts.partitions, are_read(facts)):
         silent_ms = facts.now_ms - partition.last_ms
         repeats = partition.commits > 1 and partition.first_offset == partition.last_offset

@@ -53,7 +53,7 @@ def together(parts: Iterable[Family]) -> list[Family]:
 
 
 def large(all_families: Iterable[Family]) -> Iterator[Family]:
-    """Those with enough groups to be worth a remark."""
+    """The families with enough groups to be worth a remark."""
     return (family for family in all_families if family.groups >= MANY)
 
 

@@ -238,7 +238,7 @@ def _seldom(facts: GroupFacts) -> Iterator[Finding]:
 
 
 def _usual_interval_ms(partition: PartitionFacts) -> int | None:
-    """On average over the commits that are kept; None without a rhythm."""
+    """The average interval over the commits that are kept; None without a rhythm."""
     if partition.longest_interval_ms is None:
         return None
     return (partition.last_ms - partition.first_ms) // (partition.commits - 1)

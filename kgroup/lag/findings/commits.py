@@ -140,7 +140,8 @@ def hanging_transactions(facts: GroupFacts) -> Iterator[Finding]:
 def held_by_transactions(facts: GroupFacts) -> frozenset[TopicPartition]:
     """The partitions that stand still as their offsets lie in a transaction that surely hangs.
 
-    Who asks for them gets UNSTABLE_OFFSET_COMMIT (KIP-447) until it ends, and reads nothing: no fault of his.
+    A consumer that fetches them gets UNSTABLE_OFFSET_COMMIT (KIP-447) until it ends, through no fault of its
+    own.
     """
     return frozenset(
         partition.topic_partition

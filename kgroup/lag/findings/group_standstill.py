@@ -69,7 +69,7 @@ class Standings:
 
 
 def standings(facts: GroupFacts) -> Standings:
-    """Tell apart what stands still in a group that somebody is in."""
+    """Classify what stands still in a group with members."""
     step, last_read = facts.usual_step, last_offset_places(facts)
     standing = [
         Standing(partition, still)
@@ -103,7 +103,7 @@ def _blocked(facts: GroupFacts, standing: Sequence[Standing]) -> tuple[Partition
 
 
 def are_read(facts: GroupFacts) -> list[bool]:
-    """Whether somebody reads each partition as far as is known; nobody reads those that no member owns."""
+    """Whether each partition has a reader, as far as known; those without an owner have none."""
     if facts.group.kind is GroupKind.SIMPLE:
         return [True] * len(facts.partitions)
     if facts.group.state is GroupState.EMPTY:
@@ -112,7 +112,7 @@ def are_read(facts: GroupFacts) -> list[bool]:
 
 
 def read_partitions(facts: GroupFacts) -> list[PartitionFacts]:
-    """Partitions that somebody reads."""
+    """Partitions that have a reader."""
     return list(compress(facts.partitions, are_read(facts)))
 
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Final
 
 STEPS_BACK: Final = 10
-"""Who was behind for so many times as long as a step takes was so for some of its own commits."""
+"""A reader behind for this many times a step's length was behind at some of its own commits."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,7 +26,7 @@ class Leap:
 
     @property
     def length(self) -> int:
-        """In offsets."""
+        """The length in offsets."""
         return self.to_offset - self.from_offset
 
 
@@ -36,8 +36,8 @@ class Step:
 
     Times are epoch ms. `waiting_before` and `waiting_after` are how many offsets the log had beyond the two
     commits at their times, `waiting_long` how many beyond the first one STEPS_BACK times as long before; None
-    where the log does not tell. `membership_changes` as in `Leap`. `is_first` is said of a first commit: it
-    is a step from where the log begins, and `from_ms` is when the group was given the partition.
+    where the log does not tell. `membership_changes` as in `Leap`. `is_first` marks a first commit: it is a
+    step from where the log begins, and `from_ms` is when the group was given the partition.
     """
 
     from_offset: int
@@ -52,7 +52,7 @@ class Step:
 
     @property
     def length(self) -> int:
-        """In offsets."""
+        """The length in offsets."""
         return self.to_offset - self.from_offset
 
     @property

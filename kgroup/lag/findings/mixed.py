@@ -17,7 +17,7 @@ from kgroup.lag.findings.subscribers import client_names, is_judged, topics_of
 from kgroup.lag.findings.text import listed
 
 ROLLOUT_MS: Final = 300_000
-"""A generation that lasts so long is no step of a rollout: each step of one makes a new generation."""
+"""A generation this long is no step of a rollout: each step of one makes a new generation."""
 
 _NUMBERS: Final = re.compile(r"[0-9a-f]{8,}|[0-9]+")
 

@@ -38,9 +38,9 @@ class FindingKind(StrEnum):
     STATIC_MEMBER_SILENT = "static-member-silent"
     """A static member was taken over, is in the group, and has not committed since."""
     STALLED_MEMBER = "stalled-member"
-    """All that a member owns and could read stands still, while others of the group go on."""
+    """All that a member owns and could read stands still, while others of the group continue."""
     STALLED_PARTITION = "stalled-partition"
-    """One partition stands still under a live member that goes on with others."""
+    """One partition stands still under a live member that continues with others."""
     NEVER_COMMITS = "never-commits"
     """A member owns partitions with something to read, and the group has no offset for them."""
     DEAD_WITH_LAG = "dead-with-lag"
@@ -72,7 +72,7 @@ class FindingKind(StrEnum):
     MIXED_SUBSCRIPTIONS = "mixed-subscriptions"
     """Members subscribe to different topics: two applications, or two versions of one, share a group id."""
     LAG_GROWING = "lag-growing"
-    """Commits go on, slower than records are written."""
+    """Commits continue, slower than records are written."""
     HOT_PARTITION = "hot-partition"
     """More is written to one partition than to others, and it holds most of what is to read."""
     SLOW_MEMBER = "slow-member"
@@ -94,7 +94,7 @@ class FindingKind(StrEnum):
     COMMITS_TOO_OFTEN = "commits-too-often"
     """Commits cost more than what is read between them."""
     COMMITS_TOO_SELDOM = "commits-too-seldom"
-    """So much is read between two commits that a restart reads a great deal again."""
+    """Too much is read between two commits: a restart reads a great deal again."""
 
     @property
     def severity(self) -> Severity:
@@ -129,7 +129,7 @@ STUCK_KINDS = frozenset(
         FindingKind.OFFSETS_PARTITION_DOWN,
     }
 )
-"""The meaning of `--fail-on stuck`: somebody waits for records that nobody reads."""
+"""The meaning of `--fail-on stuck`: there are records waiting that nobody reads."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,11 +173,11 @@ class OpenCommit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionFacts:
-    """One row of a lag report with what is known besides. Times are epoch ms.
+    """One row of a lag report with further facts. Times are epoch ms.
 
-    `commits` is the number of last commits that are kept, of which `first_` and `last_` are said. `status` is
-    that of kgroup's rules on the partition by itself, None where there is no log end to judge by or nobody
-    asks for findings; `rewound` their reason if it is that.
+    `commits` is the number of last commits that are kept, whose first and last are the `first_` and `last_`
+    fields. `status` is that of kgroup's rules on the partition by itself, None where there is no log end to
+    judge by or nobody asks for findings; `rewound` their reason if it is that.
     """
 
     row: LagRow
@@ -196,9 +196,9 @@ class PartitionFacts:
     status: PartitionStatus | None = None
     rewound: Rewound | None = None
     unread_by_ms: int | None = None
-    """The latest time by which something was unread, as somebody's commit or the log itself proves."""
+    """The latest time by which something was unread, as a commit or the log itself proves."""
     passed_until_ms: int | None = None
-    """The last time the log was proven to go on beyond the last commit."""
+    """The last time the log was proven to grow beyond the last commit."""
     written_per_s: float | None = None
     """Records, in the time of the commits; None if that is unknown."""
     open_transaction: OpenTransaction | None = None

@@ -148,7 +148,7 @@ def _lag_growing(facts: GroupFacts, growth: Growth) -> Finding:
 
 
 def _pace(partition: PartitionFacts) -> _Pace | None:
-    """Rates of a partition whose commits go on; None where they cannot be known."""
+    """Rates of a partition that is still committed; None where they cannot be known."""
     longest_ms, written = partition.longest_interval_ms, partition.written_per_s
     if longest_ms is None or written is None or not has_unread(partition):
         return None

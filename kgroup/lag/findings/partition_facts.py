@@ -20,7 +20,7 @@ from kgroup.lag.status.rule_sets import KgroupRules
 from kgroup.lag.status.window import CommitWindow, LogEnd
 
 RHYTHM_COMMITS: Final = 4
-"""So many commits tell in which rhythm a group commits."""
+"""This many commits show a group's rhythm."""
 
 
 def is_judged(row: LagRow) -> bool:
@@ -38,7 +38,7 @@ def partition_facts(
     """The facts on a partition at `now_ms` (epoch ms), with its window.
 
     `seen_ends` are log ends that are proven by somebody's commit, oldest first: the log was *at least* that
-    long at that time. `in_log` is what the partition's own log proves besides.
+    long at that time. `in_log` is what the partition's own log also proves.
     """
     commits = window.commits
     if not commits:

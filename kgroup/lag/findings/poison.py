@@ -19,9 +19,9 @@ from kgroup.lag.status.window_evidence import SHORTEST_MS
 from kgroup.protocol.topic_partition import TopicPartition
 
 CHANGES: Final = 2
-"""So often has the partition changed hands: three owners were stopped, or are."""
+"""The partition has changed hands this often: three owners were stopped, or are."""
 INTERVALS_MISSED: Final = 3
-"""So many of its longest intervals is a partition silent: owners that commit seldom may change in between."""
+"""A partition is silent for this many of its longest intervals: slow committers may change in between."""
 
 _TRY: Final = (
     "Look at the record at the committed offset, and at the few after it that a poll may have fetched"
@@ -125,7 +125,7 @@ def _poison(
 
 
 def _since_ms(partition: PartitionFacts) -> int:
-    """Since when the offset is the committed one and a record waits there."""
+    """The time since which the offset is the committed one and a record waits there."""
     reached_ms = partition.reached_ms if partition.stood_since_ms is None else partition.stood_since_ms
     return max(reached_ms, partition.unread_by_ms or reached_ms)
 
@@ -152,7 +152,7 @@ def _tenures(rosters: Sequence[Roster], place: Partition, since_ms: int) -> Iter
 
 
 def _is_well(tenure: _Tenure, others: Sequence[PartitionFacts]) -> bool:
-    """Whether a member that gave the partition up goes on with what it owns now."""
+    """Whether a member that gave the partition up continues with what it owns now."""
     return any(
         one.row.member_id == tenure.owner.member_id
         and one.last_ms >= tenure.from_ms

@@ -63,7 +63,7 @@ def judged_end(partition: PartitionFacts) -> int | None:
 
 
 def are_waited_for(facts: GroupFacts) -> list[bool]:
-    """Whether the records of each partition wait for somebody.
+    """Whether the records of each partition have a reader to wait for.
 
     What no member owns in a group that has some is judged by its own commits alone: who unsubscribes leaves
     offsets behind, and records wait for nobody there.

@@ -117,7 +117,7 @@ def _wait(
     places = tuple(place for place in _places(member.target or ()) if place not in owned)
     names = set().union(*(holders.get(place, frozenset()) for place in places)) - {member.member_id}
     involved = [own, *(found[name] for name in sorted(names))]
-    # Where nobody has the partitions any more, whoever gave them up last did so in the time of the others.
+    # Where nobody has the partitions any more, the last to give them up did so in the time of the others.
     moved = involved if names else found.values()
     times = [each.since_ms for each in moved] + [group.target_ms]
     if any(at_ms is None for at_ms in times) or (member.epoch or 0) < 0:

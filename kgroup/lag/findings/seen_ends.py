@@ -24,7 +24,7 @@ def seen_ends(commits: Iterable[LogEnd], log_end_offset: int | None) -> tuple[Lo
 
 
 def unread_by(seen: Sequence[LogEnd], offset: int) -> int | None:
-    """Since when, at the latest, there has been a record to read at `offset`: epoch ms, None if unproven.
+    """The latest time since which there was a record to read at `offset`: epoch ms, None if unproven.
 
     `seen` by time, here and below.
     """

@@ -38,7 +38,7 @@ class SeenColumns:
         )
 
     def only(self, rows: Flags) -> "SeenColumns":
-        """Without those of other rows."""
+        """The columns with the commits of these rows alone."""
         return SeenColumns(
             offsets=self.offsets,
             timestamps=self.timestamps,

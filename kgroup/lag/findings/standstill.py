@@ -25,7 +25,7 @@ from kgroup.lag.status.window_evidence import COMMITS_BEHIND, SHORTEST_MS
 
 PATIENCE_MS: Final = KgroupRules().patience_ms
 INTERVALS_MISSED: Final = 10
-"""So many times its longest interval is a group silent before its rhythm counts as broken."""
+"""A group is silent this many times its longest interval before its rhythm counts as broken."""
 
 
 class How(StrEnum):
@@ -38,7 +38,7 @@ class How(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standstill:
-    """Since when nothing has moved though records wait, and what says so. Times are epoch ms.
+    """The time since which nothing has moved though records wait, and the evidence. Times are epoch ms.
 
     `proof` is for the status of the partition, which has said so itself if it is None.
     """

@@ -1,7 +1,7 @@
 """Static members that were taken over, are still in the group, and have not committed since.
 
 While an old process of a `group.instance.id` still runs, a new one fences it off (KIP-345), or is fenced off
-by it: the coordinator keeps the member, whose heartbeats go on, and its loop may have ended with the error
+by it: the coordinator keeps the member, whose heartbeats continue, and its loop may have ended with the error
 FENCED_INSTANCE_ID. A member that commits anything after it was taken over is not one of these.
 """
 

@@ -44,7 +44,7 @@ def topics_of(member: Member) -> frozenset[str]:
 
 
 def subscribed_topics(group: Group) -> list[str]:
-    """All topics that somebody in the group subscribes to, by name."""
+    """All topics that members of the group subscribe to, by name."""
     return sorted({topic for member in group.members for topic in topics_of(member)})
 
 

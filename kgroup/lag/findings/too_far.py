@@ -19,13 +19,13 @@ from kgroup.lag.measures.log_ends import TopicState
 LEAST: Final = 100
 """A step of fewer offsets may be one fetch, which is handed out at once."""
 FASTER: Final = 2
-"""A reader may be so many times as fast as it was ever seen to be, for each partition that it shares its
+"""A reader may be this many times as fast as it was ever seen to be, for each partition that it shares its
 time among: one alone gets all of it.
 """
 LEAST_SHARES: Final = 2
 """A reader of one partition may have had another one then."""
 LONGER: Final = 4
-"""So many times as long as any other of its partition such a step is."""
+"""Such a step is this many times as long as any other of its partition."""
 CAUGHT_UP: Final = 2
 """Steps of the group in which it became less far behind, though much was left: it read all that it can."""
 LONGER_BEHIND_THE_START: Final = 10
@@ -94,7 +94,7 @@ def _came_nearer(step: Step) -> bool:
 
 
 def _is_told(partition: PartitionFacts) -> bool:
-    """Whether it is said of the partition that its reader was away while records were deleted."""
+    """Whether a finding says that the partition's reader was away while records were deleted."""
     start = partition.row.log_start_offset
     return partition.leap is not None and start is not None and is_loss(partition, partition.leap, start)
 
@@ -104,7 +104,7 @@ def _cause(partition: PartitionFacts, step: Step, pace: float | None) -> Cause |
         return None
     if step.is_first:
         return "first-commit" if pace is not None and _is_too_far(step, pace) else None
-    # Whoever goes to the end goes to where the log ended by then, and that is no less than before.
+    # A jump to the end goes to where the log ended by then, which is no less than before.
     before = step.waiting_before
     others = partition.steps[1:]
     if before is None or before <= 0 or step.length < before or len(others) < OTHERS:

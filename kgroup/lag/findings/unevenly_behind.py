@@ -35,7 +35,7 @@ _TRY_SLOW: Final = (
 
 
 def unevenly_behind(facts: GroupFacts, of_topic: Sequence[PartitionFacts]) -> Iterator[Finding]:
-    """The hot partition of a topic, or its slow members; all partitions have commits and go on."""
+    """The hot partition of a topic, or its slow members; all partitions have commits and move on."""
     with_lag = [partition for partition in of_topic if partition.row.lag is not None]
     total = sum(map(_lag, with_lag))
     if len(with_lag) < PARTITIONS or not total:

@@ -13,7 +13,7 @@ from kgroup.lag.findings.text import counted, listed
 from kgroup.lag.status.window_evidence import SHORTEST_MS
 
 METADATA_MAX_AGE_MS: Final = 300_000
-"""`metadata.max.age.ms`: so long may it take a consumer to learn of a new partition and join again."""
+"""`metadata.max.age.ms`: a consumer may take this long to learn of a new partition and join again."""
 
 _TRY: Final = (
     "Restart or add a member: the next rebalance assigns the partition, if the group's leader knows it. If it"
@@ -23,7 +23,7 @@ _TRY: Final = (
 
 
 def unowned_partitions(facts: GroupFacts) -> Iterator[Finding]:
-    """One finding for each topic of which somebody should own more than all do."""
+    """One finding for each topic with partitions that have no owner."""
     group = facts.group
     if not facts.unowned or group.since_ms is None or not is_judged(group):
         return
@@ -39,7 +39,7 @@ def unowned_partitions(facts: GroupFacts) -> Iterator[Finding]:
 
 
 def _unowned_since(partition: KnownPartition, assigned_ms: int, now_ms: int, *, at_once: bool) -> int | None:
-    """Since when it is with nobody, None if that may be no fault.
+    """The time since which it has had no owner, None if that may be no fault.
 
     Who assigns may not know yet of a partition that is new. One that was there for long when all was handed
     out (`at_once`: a cooperative assignor keeps back what is on its way) was left out then.
@@ -48,7 +48,7 @@ def _unowned_since(partition: KnownPartition, assigned_ms: int, now_ms: int, *, 
         return None
     since_ms = max(partition.since_ms, assigned_ms)
     if partition.seen_ms is not None and partition.seen_ms < since_ms:
-        return None  # of a topic that may have been made anew since, with fewer
+        return None  # of a topic that may have been remade since, with fewer
     lasting_ms = now_ms - since_ms
     left_out = at_once and assigned_ms - partition.since_ms >= METADATA_MAX_AGE_MS
     return since_ms if lasting_ms >= (SHORTEST_MS if left_out else METADATA_MAX_AGE_MS) else None

@@ -69,7 +69,7 @@ class LogEnds:
         """Judge a topic that an offset was committed for.
 
         A topic never loses partitions, so one that has become smaller is another topic of that name. Without
-        both topic ids (value version 4, Kafka 4.x) a topic made anew with as many partitions cannot be told.
+        both topic ids (value version 4, Kafka 4.x) a topic remade with as many partitions goes unnoticed.
         """
         if topic not in self._topic_ids:
             if topic in self._hidden:

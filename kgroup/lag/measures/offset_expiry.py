@@ -15,7 +15,7 @@ RETENTION_MS: Final = 7 * 86_400_000
 
 
 class Expiry(NamedTuple):
-    """Since when a commit's time runs, and when it may be deleted at the earliest; both epoch ms."""
+    """The start of a commit's retention, and the earliest time it may be deleted; both epoch ms."""
 
     counts_from_ms: int
     at_ms: int

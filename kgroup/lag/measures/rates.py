@@ -13,7 +13,7 @@ _Reading = tuple[int, int]
 class LagRates:
     """Records per second over the window; None where two readings at different times are wanting.
 
-    `drain_ms` is how long the lag takes to be gone if both go on so: 0 if there is none, None if it never
+    `drain_ms` is how long the lag takes to be gone at these rates: 0 if there is none, None if it never
     will be or if that is unknown.
     """
 

@@ -29,7 +29,7 @@ class SeenGroup:
 
     @property
     def kind(self) -> GroupKind | None:
-        """Its kind, None if nobody says it."""
+        """The group's kind, None if unknown."""
         return self.group.kind if self.is_described or self.group.state is not GroupState.UNKNOWN else None
 
     @property

@@ -31,7 +31,7 @@ class TimeLagNote(StrEnum):
     FIRST_LEFT_RECORD = "first-left-record"
     """Records before it are deleted unread: it is unknown how long they waited, but no less."""
     OPEN_TRANSACTION = "open-transaction"
-    """Readers of committed data cannot have the record yet: its transaction goes on."""
+    """Readers of committed data cannot have the record yet: its transaction is still open."""
     ABORTED = "aborted"
     """Readers of committed data pass over the record, so that what they wait for may be newer."""
     AT_MOST = "at-most"
@@ -39,7 +39,7 @@ class TimeLagNote(StrEnum):
     NO_TIMESTAMP = "no-timestamp"
     """The record has none (message format 0)."""
     IN_FUTURE = "in-future"
-    """The time is ahead of the clock, as a producer's clock may be, or a line prolonged; 0 is said."""
+    """The time is ahead of the clock, as a producer's clock may be, or a line prolonged; 0 is shown."""
     CLOCK_SKEW = "clock-skew"
     """Record times run ahead of the commits that read them, or behind, or go back in the log."""
     TOO_FEW_POINTS = "too-few-points"
@@ -57,7 +57,7 @@ class TimeLagNote(StrEnum):
     NO_DATA_LOG = "no-data-log"
     """The partition's own log is not there to look into, or ends before the record."""
     UNREADABLE = "unreadable"
-    """Damage, or a broker's refusal; what it was is said elsewhere."""
+    """Damage, or a broker's refusal; the details are reported elsewhere."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,7 +164,7 @@ class _Point:
 class LogEndTable:
     """The newest `size` log ends of one partition, at least 1, and when they were read (epoch ms).
 
-    60 is kafka-lag-exporter's default. A topic that is made anew starts at 0 and is refused for ever, as
+    60 is kafka-lag-exporter's default. A topic that is made again starts at 0 and is refused for ever, as
     there: begin a new table when the topic id changes.
     """
 

@@ -46,7 +46,7 @@ class TimestampSearch:
         """The time the record has waited, after the last question.
 
         Where records of one ms lie on both sides of the offset, or gaps after it, the first unread record is
-        as old as the last one read or newer, and what is said is the longer of the two waits.
+        as old as the last one read or newer, and the answer is the longer of the two waits.
         """
         method = TimeLagMethod.BISECT
         if self._unread is not None and (self._is_at_offset() or self._read_ms is None):

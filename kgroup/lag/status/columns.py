@@ -24,7 +24,7 @@ Flags = NDArray[np.bool_]
 FURTHEST: Final = 1 << 58
 """No real offset or time (epoch ms) is beyond it, or below its negative; what is has no place in columns."""
 UNKNOWN: Final = -1
-"""The value in arrays that stands for an unknown one."""
+"""The value that marks an unknown in arrays."""
 STATUSES: Final = tuple(PartitionStatus)
 RULES: Final = tuple(Rule)
 
@@ -327,7 +327,7 @@ class KgroupCases:
         return stalls & had_unread, stalls & unknown
 
     def lacks_trend(self) -> Flags | None:
-        """Windows with fewer than two known lags; None if there are none."""
+        """Windows with fewer than two known lags; None without any."""
         without_trend = self.seen.lags.number < 2
         return without_trend if without_trend.any() else None
 

@@ -25,7 +25,7 @@ from kgroup.lag.status.rule_sets import BurrowRules, LagRules
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WindowsOfTime:
-    """Windows of `length_ms` from the epoch on. `first` to `last` are told of; the last ends at `until_ms`.
+    """Windows of `length_ms` from the epoch on. `first` to `last` are shown; the last ends at `until_ms`.
 
     Times are epoch ms; `first` and `last` are numbers of windows.
     """

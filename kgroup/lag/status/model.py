@@ -71,7 +71,7 @@ class NoCommits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IncompleteWindow:
-    """Fewer commits than the rules were told to want; both are shares of the slots."""
+    """Fewer commits than the rules require; both are shares of the slots."""
 
     rule: ClassVar[Rule] = Rule.INCOMPLETE_WINDOW
     complete: float
@@ -124,7 +124,7 @@ class RhythmBroken:
 class Repeated:
     """`offset` has been committed again and again since `since_ms`, longer than the window shows.
 
-    It was committed so often that the last commits span less than a standstill takes. Something was unread
+    Commits were so frequent that the last ones span less than a standstill takes. Something was unread
     from `unread_by_ms` on.
     """
 
@@ -170,7 +170,7 @@ class ReadInTurn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoMembers:
-    """Nobody is in the group, since `since_ms` if that is known: to commit is up to the next member."""
+    """The group has no members, since `since_ms` if that is known: to commit is up to the next member."""
 
     rule: ClassVar[Rule] = Rule.NO_MEMBERS
     since_ms: int | None
@@ -194,7 +194,7 @@ See `lag/findings/proven_status.py`.
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PerhapsStopped:
-    """No commit since `last_commit_ms`, and nobody knows since when there has been something to commit.
+    """No commit since `last_commit_ms`; unknown since when there has been something to commit.
 
     The group has left unread records alone for `silent_min_ms` to `silent_max_ms`; `limit_ms` lies between.
     """
@@ -293,7 +293,7 @@ class FewUnread:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LagTrendUnknown:
-    """Much is unread; whether the lag grows cannot be told from `known_lags` commits of known lag."""
+    """Much is unread; whether the lag grows is unclear from `known_lags` commits of known lag."""
 
     rule: ClassVar[Rule] = Rule.LAG_TREND_UNKNOWN
     known_lags: int

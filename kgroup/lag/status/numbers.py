@@ -50,7 +50,7 @@ ChangedBetween = Callable[[Int64s, Int64s, Int64s], Numbers]
 
 
 def unknown_changes(windows: Int64s, _before: Int64s, _after: Int64s) -> Numbers:
-    """For callers that do not know the membership."""
+    """Unknown membership changes, for callers that do not know the membership."""
     nothing = np.zeros(len(windows), np.bool_)
     return Numbers(nothing, nothing)
 
@@ -65,7 +65,7 @@ def verdict_numbers(
 ) -> Iterator[RuleNumbers]:
     """The numbers of what `judge_columns` has said of the same windows, rule by rule.
 
-    Without those of proofs: whoever proves something has its numbers.
+    Without the numbers of proofs, which carry their own.
     """
     for number in np.unique(verdicts.rules).tolist():
         rule, rows = RULES[number], np.flatnonzero(verdicts.rules == number)

@@ -12,7 +12,7 @@ from kgroup.lag.status.model import PerhapsStopped, Rewound, Stopped
 from kgroup.lag.status.window import CommitWindow, WindowCommit
 
 COMMITS_BEHIND: Final = 10
-"""So many times what a commit usually takes must be waiting: less is the tail of what is read at once."""
+"""This many usual commits must be waiting: less is the tail of what is read at once."""
 SHORTEST_MS: Final = 45_000
 """Nothing shorter is a standstill: the default session timeout since Kafka 3.0, enough for a restart."""
 
@@ -176,7 +176,7 @@ class Case:
 
     @property
     def limit_ms(self) -> int:
-        """For kgroup a longer silence is too long."""
+        """The longest silence that is not too long for kgroup."""
         return max(self.patience_ms, self.spread_ms)
 
     def is_too_long(self, silent_ms: int) -> bool:

@@ -38,7 +38,7 @@ class Selection(Protocol):
         """Whether to look into the batch at all; asked of every batch in the order of the log."""
 
     def choose(self, batch: Batch, records: Sequence[LogRecord]) -> Iterable[LogRecord]:
-        """Those of the batch's records that are to be decoded."""
+        """The batch's records to decode."""
 
 
 def read_entries(

@@ -125,7 +125,7 @@ class LogDir:
         )
 
     def high_watermarks(self) -> dict[TopicPartition, int]:
-        """As last checkpointed: every 5 s and at a clean stop. Empty without a checkpoint."""
+        """The last checkpointed high watermarks: every 5 s and at a clean stop. Empty without any."""
         return self._checkpoint(HIGH_WATERMARKS)
 
     def log_starts(self) -> dict[TopicPartition, int]:
@@ -133,7 +133,7 @@ class LogDir:
         return self._checkpoint(LOG_STARTS)
 
     def cleaned(self) -> dict[TopicPartition, int]:
-        """Up to which offset the log cleaner has compacted partitions; others are not in it."""
+        """The offsets up to which the log cleaner has compacted partitions; others are not in it."""
         return self._checkpoint(CLEANED)
 
     def _checkpoint(self, name: str) -> dict[TopicPartition, int]:
@@ -212,7 +212,7 @@ def _kind_of_no_file(path: Path) -> str | None:
     try:
         mode = path.stat().st_mode
     except OSError:
-        return None  # whoever reads it says why it cannot
+        return None  # reading it reports why it cannot be read
     return "a folder, not a file" if stat.S_ISDIR(mode) else endless(path, mode)
 
 

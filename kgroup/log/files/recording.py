@@ -263,7 +263,7 @@ def _records_of(segment: SegmentFile) -> Iterator[LogRecord]:
             if isinstance(item, Batch):
                 yield from _decoded(item)
     except SourceError:
-        return  # it was dropped a moment ago; what follows says everything anew
+        return  # it was dropped a moment ago; what follows repeats everything
 
 
 def _decoded(batch: Batch) -> Iterable[LogRecord]:

@@ -73,7 +73,7 @@ class BatchSearch:
         self._looked_from = self._looked_to = 0
 
     def pass_damage(self, position: int, why: str, *, after_batch: bool) -> PassedDamage:
-        """Go on from `position`, where there is no healthy batch for the reason `why`.
+        """Continue from `position`, where there is no healthy batch for the reason `why`.
 
         `after_batch`: a healthy batch ends there.
         """

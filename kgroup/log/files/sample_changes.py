@@ -52,7 +52,7 @@ def _changed(before: TopicSample | None, now: TopicSample) -> TopicSample | None
 def _ends_again(before: TopicSample, now: TopicSample) -> dict[int, int]:
     """-1 for each partition whose last stable offset is its end again, as no transaction is open any more.
 
-    Said once: nothing is said of partitions without an open transaction. One that gave no answer keeps its
+    Written once: partitions without an open transaction are not mentioned. One that gave no answer keeps its
     last offset.
     """
     return dict.fromkeys((before.stable.keys() - now.stable.keys()) & now.ends.keys(), -1)

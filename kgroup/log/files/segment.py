@@ -42,7 +42,7 @@ def read_segment(
     """The batches that begin at byte positions from `start` up to `end`, and the damage between them.
 
     `start` must be where a batch begins, or where another reader stopped that has read what is `before`.
-    Every healthy batch comes out, also those behind damage: the scan goes on at the next bytes that are a
+    Every healthy batch comes out, also those behind damage: the scan continues at the next bytes that are a
     whole batch with the right CRC. A batch is healthy here if its CRC holds and its header can be true;
     whether its payload decodes is known only when `records()` is called (`read_records` does). A caller that
     wants only the first few sets `read_bytes`, the size of one read. Raises SourceError if the file cannot
@@ -56,7 +56,7 @@ def read_segment(
                 yield from read_stream(file, name)
                 return
             if status.st_size == 0 and not Path(path).with_suffix(".index").exists():
-                # A broker's empty segment always has its index beside it, so this one was emptied since.
+                # A broker's empty segment always has its index next to it, so this one was emptied since.
                 yield Damage(segment=name, position=0, size=0, why="the file is empty")
             before = before or ReadBefore(trials=TrialBytes(start))
             window_start = max(0, start - OVERLAP_BYTES) if before.after_batch else start

@@ -154,7 +154,7 @@ class _PathSearch:
             raise SourceError(f"{given}: this is not a segment; give the .log file next to it")
         beside_index = path.with_suffix(".index").exists()
         if topic not in (None, self._topic):
-            # Without an index beside it, it is a copy in a folder whose name happens to end in a number.
+            # Without an index next to it, it is a copy in a folder whose name happens to end in a number.
             if beside_index:
                 raise SourceError(f"{given}: a segment of topic {topic}, not of {self._topic}")
             topic, partition = None, UNKNOWN_PARTITION

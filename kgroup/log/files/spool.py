@@ -28,7 +28,7 @@ class SpooledStream:
         return io.BufferedReader(_Reader(self), _CHUNK_BYTES)
 
     def read_at(self, position: int, size: int) -> bytes:
-        """Up to `size` bytes from `position` on; none at the end."""
+        """Return up to `size` bytes from `position` on; none at the end."""
         while self._size <= position:
             chunk = self._source.read(_CHUNK_BYTES)
             if not chunk:

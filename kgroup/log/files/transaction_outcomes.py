@@ -61,7 +61,7 @@ class TransactionOutcomes:
             control = (item for item in self._batches(segment) if isinstance(item, Batch) and item.control)
             for item in read_records(control, segment.path):
                 if isinstance(item, Damage):
-                    continue  # whoever reads the records reports it
+                    continue  # reading the records reports it
                 batch, records = item
                 for record in records:
                     marker = decode_marker(batch, record)

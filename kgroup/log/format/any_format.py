@@ -17,7 +17,7 @@ _MAGIC_AT: Final = 16
 
 
 def batch_at(window: SegmentWindow, position: int) -> Batch:
-    """The batch at `position`. Raises DecodeError if the bytes there are none, or its CRC is wrong."""
+    """The batch at `position`. Raises DecodeError if there is no batch there, or its CRC is wrong."""
     front = window.take(position, _FRONT_BYTES)
     if len(front) < _FRONT_BYTES:
         raise DecodeError("batch header", at=0, why=f"cut short after {len(front)} bytes")

@@ -72,11 +72,11 @@ class TimestampType(IntEnum):
 class Batch:
     """One batch as it lies in a segment: a v2 batch, or one message (or wrapper) of format 0 or 1.
 
-    `position` and `size` are bytes in the segment. For formats 0 and 1 `count` is None (a wrapper
-    does not say how many messages it holds) and the v2-only fields are at their defaults.
-    `base_timestamp_ms` is what the records' timestamps are stored against: the delete horizon where there
-    is one. `records()` decodes what is inside, anew at each call; it raises DecodeError if the payload is not
-    what the header says. Those of a large batch are decoded as one goes through them.
+    `position` and `size` are bytes in the segment. For formats 0 and 1 `count` is None (a wrapper does not
+    say how many messages it holds) and the v2-only fields are at their defaults. `base_timestamp_ms` is what
+    the records' timestamps are stored against: the delete horizon where there is one. `records()` decodes
+    what is inside, again at each call; it raises DecodeError if the payload is not what the header says.
+    Those of a large batch are decoded as one goes through them.
     """
 
     position: int
@@ -104,8 +104,8 @@ class Batch:
 class Damage:
     """Bytes of a segment that are no healthy batch: where, how many, and why.
 
-    The scan goes on at `position + size`. `segment` is the path as the user gave it. A `size` of 0 says that
-    something is odd at `position` while the batch there is healthy and comes next.
+    The scan continues at `position + size`. `segment` is the path as the user gave it. A `size` of 0 says
+    that something is odd at `position` while the batch there is healthy and comes next.
     """
 
     segment: str

@@ -39,12 +39,12 @@ class BatchHeader(NamedTuple):
 
     @property
     def control(self) -> bool:
-        """It holds a transaction marker."""
+        """Whether it holds a transaction marker."""
         return self.attributes & _CONTROL_BIT != 0
 
     @property
     def transactional(self) -> bool:
-        """It belongs to a transaction."""
+        """Whether it belongs to a transaction."""
         return self.attributes & _TRANSACTIONAL_BIT != 0
 
 

@@ -202,7 +202,7 @@ def _unpack_into(
 
 
 def _bad_payload(codec: Codec, payload: bytes, why: str, bytes_max: int = MAX_UNPACKED_BYTES) -> DecodeError:
-    # Who unpacks up to WHOLE_BYTES goes on in pieces where there is more.
+    # Beyond WHOLE_BYTES, callers continue in pieces.
     limit_mib = (MAX_UNPACKED_BYTES if bytes_max == WHOLE_BYTES else bytes_max) // (1024 * 1024)
     return DecodeError(
         "batch payload",

@@ -125,7 +125,7 @@ def decode_records(
 
 
 class RecordsInParts(Sequence[LogRecord]):
-    """The records of a large batch: `read` unpacks and decodes them, anew for each who goes through them.
+    """The records of a large batch: `read` unpacks and decodes them, again for each iteration.
 
     All of them are decoded once to begin with. Raises DecodeError if the batch does not hold what it should.
     """

@@ -75,7 +75,7 @@ def whole_batches_from(position: int, sent: bytes) -> Fetched:
 
 
 def joined(gaps: Sequence[Gap]) -> Iterator[Gap]:
-    """One gap for each reason, from its first offset to its last: so many lie between few batches."""
+    """One gap for each reason, from its first offset to its last: there can be many between few batches."""
     for why in dict.fromkeys(gap.why for gap in gaps):
         of_why = [gap for gap in gaps if gap.why == why]
         yield Gap(of_why[0].first_offset, of_why[-1].last_offset, why)

@@ -1,6 +1,6 @@
 """The folder of a recording: a log directory of the offsets topic's partitions, with notes and samples.
 
-Nothing but the batches says how far the recording has got, so after a death it goes on where they end. A
+Nothing but the batches says how far the recording has got, so after a death it continues where they end. A
 note on a hole is written before what lies behind the hole: after a death it may be written again, not lost.
 """
 
@@ -166,7 +166,7 @@ class RecordingFolder:
         self._roll_if_old(log, now_ms)
 
     def skip_deleted(self, partition: int, to_offset: int, now_ms: int) -> None:
-        """Go on at the log's new start: what lay before it was deleted before it was fetched."""
+        """Continue at the log's new start: what lay before it was deleted before it was fetched."""
         log = self._logs[partition]
         self._note_gaps(partition, [Gap(log.end_offset, to_offset - 1, DELETED)], now_ms)
         log.skip_to(to_offset)

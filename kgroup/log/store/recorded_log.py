@@ -108,7 +108,7 @@ class RecordedLog(SegmentLog):
         self.end_offset = headers[-1].last_offset + 1
 
     def skip_to(self, offset: int) -> None:
-        """Go on with a later offset, in a segment named after it; what lies before it cannot be had."""
+        """Continue with a later offset, in a segment named after it; what lies before it cannot be had."""
         try:
             self._roll(offset)
         except OSError as error:

@@ -87,7 +87,7 @@ class Segment:
         return self.entries[number].position if number >= 0 else 0
 
     def write_indexes(self) -> None:
-        """Write both indexes anew, as after a recovery."""
+        """Write both indexes again, as after a recovery."""
         self.path.with_suffix(".index").write_bytes(encode_offset_index(self.entries, self.base_offset))
         self.path.with_suffix(".timeindex").write_bytes(encode_time_index(self.times, self.base_offset))
         self._written = len(self.entries), len(self.times)
@@ -104,7 +104,7 @@ class Segment:
         self._written = len(self.entries), len(self.times)
 
     def append_to_indexes(self) -> None:
-        """Add the new entries to both files; if that fails, both are written anew with a later entry.
+        """Add the new entries to both files; if that fails, both are written again with a later entry.
 
         It is no failure of the batch, which is in the log: to refuse it now would give its offset twice.
         """
@@ -132,9 +132,9 @@ class SegmentLog:
     """The durable log of one partition, in `folder`, which is made or recovered on opening.
 
     A tail that is no whole batch, as a crash leaves it, is cut off. Other damage is taken out of its segment,
-    and the file as it was kept beside it, if `opening.warn` can tell somebody; else it raises SourceError.
-    After an append that failed the log is as it was before. Every method that reads or writes raises
-    SourceError, naming the file, for a disk that does not do it and for bytes that are no batch.
+    and the file as it was kept next to it, if `opening.warn` is there to report it; else it raises
+    SourceError. After an append that failed the log is as it was before. Every method that reads or writes
+    raises SourceError, naming the file, for a disk that does not do it and for bytes that are no batch.
     """
 
     def __init__(
@@ -321,7 +321,7 @@ class SegmentLog:
             raise
 
     def _note_epoch(self, leader_epoch: int, offset: int) -> None:
-        """Before its first batch: an epoch without one does no harm, but a batch that was refused would."""
+        """Note an epoch before its first batch: one without batches does no harm, a refused batch would."""
         if self._epochs and self._epochs[-1].leader_epoch >= leader_epoch:
             return
         epochs = [*self._epochs, EpochStart(leader_epoch, offset)]
@@ -543,7 +543,7 @@ class SegmentLog:
             for batch in self._batches_of(segment, offset):
                 offset = read_header(batch).last_offset + 1
                 yield batch
-            # Looked up anew: a segment may have been replaced or removed since.
+            # Looked up again: a segment may have been replaced or removed since.
             number = (
                 max(self._count_up_to(offset) - 1, 0)
                 if segment.is_gone

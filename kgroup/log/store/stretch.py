@@ -25,7 +25,7 @@ class Stretch:
 
 
 def in_memory(parts: Sequence[bytes], batches: int | None = None) -> Stretch:
-    """A stretch of bytes in memory: one batch each, unless it is said how many they are."""
+    """A stretch of bytes in memory: one batch each, unless a number is given."""
     count = len(parts) if batches is None else batches
     return Stretch(size=sum(map(len, parts)), batches=count, pieces=lambda: in_pieces(parts))
 

@@ -1,7 +1,7 @@
-"""Surveys the batches of a segment being opened, and decides about bytes that are none.
+"""Surveys the batches of a segment being opened, and decides about bytes that are no batch.
 
 Kafka's LogSegment.recover cuts at the first damage. Here only bytes that no batch lies behind are cut: others
-are taken out, so that what is healthy behind them stays, and the file as it was is kept beside.
+are taken out, so that what is healthy behind them stays, and the file as it was is kept too.
 """
 
 import os
@@ -65,7 +65,7 @@ class Findings:
 
     @property
     def offsets_lost(self) -> str:
-        """In words, the offsets that are gone with the bad bytes, as far as they can be known."""
+        """The offsets gone with the bad bytes, in words, as far as they can be known."""
         first = self.bad[0].offset
         behind = [header for position, header in self.batches if position > self.bad[-1].position]
         if not behind:
@@ -159,7 +159,7 @@ def _add(batches: list[tuple[int, BatchHeader]], bad: list[BadBytes], batch: Bat
         position, header = batches[-1]
         if header.base_offset == before or batch.base_offset < before:
             break
-        # The one before jumped ahead, and this one goes on where the log was: the jump is what is wrong.
+        # The one before jumped ahead, and this one continues where the log was: the jump is the error.
         batches.pop()
         bad.append(_misplaced(position, header.size, header.base_offset, batches, bounds))
     expected = batches[-1][1].last_offset + 1 if batches else bounds.base_offset
@@ -178,7 +178,7 @@ def _misplaced(
 
 
 def _header(batch: Batch) -> BatchHeader:
-    """As much of the header as is needed to copy the batch."""
+    """The part of the header needed to copy the batch."""
     return BatchHeader(
         base_offset=batch.base_offset,
         size=batch.size,

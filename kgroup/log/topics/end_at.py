@@ -35,7 +35,7 @@ def log_ends_at(
     ]
     end_now = end_now or folder.log_end_offset()
     ends: list[int | None] = []
-    older = 0  # so many segments hold nothing newer
+    older = 0  # this many segments hold nothing newer
     for time_ms in times_ms:
         first_newer: tuple[int, bool] | None = None
         while older < len(segments):

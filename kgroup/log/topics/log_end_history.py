@@ -81,7 +81,7 @@ def _rising(ends: Iterable[LogEndAt]) -> Iterator[LogEndAt]:
 
 
 def _thinned(items: Sequence[_Item], most: int) -> tuple[_Item, ...]:
-    """At most that many of the items, evenly chosen, the first and the last among them."""
+    """At most that many of the items, evenly chosen, with the first and the last."""
     if len(items) <= most:
         return tuple(items)
     return tuple(items[number * (len(items) - 1) // (most - 1)] for number in range(most))

@@ -154,7 +154,7 @@ def _id_of_folder(folder: PartitionFolder) -> TopicId:
 def _lists_every_partition(logs: Sequence[PartitionLog]) -> bool:
     """Whether these are the log directories of brokers that hold everything, so that what is absent is gone.
 
-    No file says so. It is inferred from every topic's partitions being there from 0 on without a gap, the
+    No file has this. It is inferred from every topic's partitions being there from 0 on without a gap, the
     offsets topic's among them: a broker that shares a cluster's partitions with others has gaps.
     """
     partitions: dict[str, set[int]] = {}

@@ -30,7 +30,7 @@ _WHOLE_NUMBER = re.compile(r"-?[0-9]{1,19}")
 
 
 def read_log_ends_file(path: Path) -> LogListing:
-    """Read a JSON or CSV file, told apart by its first character.
+    """Read a JSON or CSV file, recognized by its first character.
 
     Raises SourceError if it cannot be read, InputError naming the line or member that makes no sense.
     """

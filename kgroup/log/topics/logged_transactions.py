@@ -131,7 +131,7 @@ class TransactionReader:
         return None
 
     def still_open(self) -> Iterator[LoggedTransaction]:
-        """Those that no marker ended, by producer id."""
+        """The transactions that no marker ended, by producer id."""
         for producer_id, begun in sorted(self._open.items()):
             yield begun.ended(producer_id)
 
@@ -157,8 +157,8 @@ def logged_transactions(
 ) -> Iterator[LoggedTransaction | Damage]:
     """The transactions of a partition's segments, given in order, as they end, and then the open ones.
 
-    Batches before `from_offset`, the log's start, are left out. `seen` is told of every transactional batch
-    of data. Raises SourceError if a file cannot be read.
+    Batches before `from_offset`, the log's start, are left out. `seen` is called with every transactional
+    batch of data. Raises SourceError if a file cannot be read.
     """
     for segment in segments:
         for item in read_headers(segment.path):

@@ -36,7 +36,7 @@ class PastEndsInLogs:
         self._kept = lru_cache(_KEPT_BYTES // (8 * len(times_ms) + 500) + 1)(self._find)
 
     def __call__(self, topic: str, partition: int) -> PastEnds:
-        """Those of one topic partition. Raises SourceError if a file cannot be read."""
+        """The past ends of one topic partition. Raises SourceError if a file cannot be read."""
         return self._kept(topic, partition)
 
     def _find(self, topic: str, partition: int) -> PastEnds:

@@ -59,11 +59,11 @@ class ShortLog:
         return self.folder.segments
 
     def log_start_offset(self) -> int:
-        """As a folder has it."""
+        """The log's start, as a folder has it."""
         return self.log_start
 
     def log_end_offset(self) -> int:
-        """As a folder has it."""
+        """The log's end, as a folder has it."""
         return self.last_offsets[-1] + 1
 
     def batch(self, number: int) -> tuple[str, Batch]:
@@ -75,7 +75,7 @@ class ShortLog:
         return self.folder.segments[segment].path, batch
 
     def batches_from(self, offset: int) -> Iterator[tuple[str, Batch]]:
-        """Those from the last one that begins at `offset` or before, in the segment of that offset."""
+        """The batches from the last one that begins at `offset` or before, in the segment of that offset."""
         segment = bisect_right(self.begins, (offset, len(self.raw), 0)) - 1
         first = max(bisect_right(self.base_offsets, offset) - 1, self.begins[max(segment, 0)][2])
         return map(self.batch, range(first, len(self.positions)))
@@ -89,7 +89,7 @@ class ShortLog:
 
 
 class ShortLogs:
-    """Those that were asked about last, as many as some megabytes hold."""
+    """The logs asked about last, as many as some megabytes hold."""
 
     def __init__(self, kept_bytes: int = _KEPT_BYTES) -> None:
         self._kept_bytes = kept_bytes
@@ -119,7 +119,7 @@ class ShortLogs:
 def short_log(folder: PartitionFolder) -> ShortLog | None:
     """The folder's log if it is short, healthy and of format 2 throughout.
 
-    Else None, if a file cannot be read: who asks the folder itself is told why.
+    Else None, if a file cannot be read: reading the folder itself raises the reason.
     """
     try:
         log_start = folder.log_start_offset()

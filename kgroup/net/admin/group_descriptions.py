@@ -24,7 +24,7 @@ Described = dict[str, Group | Refused]
 def describe_groups(
     asks: GroupAsks, kinds: Mapping[str, GroupKind | None], advance: Callable[[int], None]
 ) -> Described:
-    """Each of these groups by what kind it is said to be, in their order; Refused if its coordinator refuses.
+    """Each of these groups by its listed kind, in their order; Refused if its coordinator refuses.
     Members are in the order in which it names them.
 
     None is a kind that nobody knows: such a group is asked for as a consumer group first, then as a classic

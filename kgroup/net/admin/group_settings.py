@@ -21,7 +21,7 @@ def group_settings(cluster: Cluster, groups: Iterable[str]) -> tuple[dict[str, d
     """
     found: dict[str, dict[str, str]] = {}
     untold: list[str] = []
-    names = sorted(group for group in set(groups) if group)  # "" is none to a broker
+    names = sorted(group for group in set(groups) if group)  # "" is no group to a broker
     for start in range(0, len(names), _AT_ONCE):
         some = names[start : start + _AT_ONCE]
         request = DescribeConfigsRequest(

@@ -16,7 +16,7 @@ from kgroup.protocol.topic_id import TopicId
 
 @dataclass(frozen=True, slots=True)
 class LiveOffsetsTopic:
-    """Connects anew for each question, so any process may ask; all raise SourceError, naming the cluster."""
+    """Connects again for each question, so any process may ask; all raise SourceError, naming the cluster."""
 
     connection: ConnectionOptions
 
@@ -37,7 +37,7 @@ class LiveOffsetsTopic:
         return self.connection.bootstrap_servers
 
     def ids(self) -> tuple[str | None, TopicId]:
-        """Those of the cluster and of the topic, None from brokers that have none."""
+        """The ids of the cluster and of the topic, None from brokers that have none."""
         with Cluster(self.connection) as cluster:
             topic = cluster.topics([OFFSETS_TOPIC]).get(OFFSETS_TOPIC)
             return cluster.cluster_id(), None if topic is None else topic.topic_id

@@ -64,7 +64,7 @@ def grow_copy(
     What the cleaner has taken from the cluster meanwhile stays in the copy; its newer records win, as in any
     log. Partitions without a leader are put into `leaderless` and left as they were, if it is given.
     Raises SourceError as `copy_offsets_topic` does, and if a partition ends before the copy: the topic was
-    made anew.
+    made again.
     """
     grown = {}
     for partition, (start, end) in offsets_spans(cluster, partitions, leaderless).items():
@@ -218,7 +218,7 @@ def _fetch(
 ) -> dict[int, bytes]:
     """The bytes that the leaders have from `positions` on; a partition whose leader is moving is left out.
 
-    The leaders are looked up anew each time, so that following survives a move.
+    The leaders are looked up again each time, so that following survives a move.
     """
     by_leader: dict[int, list[int]] = {}
     for there in cluster.topics([topic]).values():

@@ -78,7 +78,7 @@ def require_broker(servers: Sequence[tuple[str, int]], config: Mapping[str, obje
 
 
 def _opened(contacts: Sequence["_Contact"], until: float) -> Iterator["_Contact"]:
-    """Those that know their broker's versions, as they come. Ends when all have failed, or the time is up."""
+    """The contacts that know their broker's versions, as they come, until all failed or the time is up."""
     waiting, running = deque(contacts), 0
     ended: SimpleQueue[_Contact] = SimpleQueue()
     while waiting or running:
@@ -144,7 +144,7 @@ class _Contact:
             ended.put(self)
 
     def settle(self, login: Login | None) -> None:
-        """Log in if that is asked for, and see whether the broker's own address is one to go on to.
+        """Log in if that is asked for, and see whether the broker's own address is one to continue with.
 
         Raises _ProblemError and TimeoutError where another server may do better, and SourceError where not.
         """
@@ -240,7 +240,7 @@ class _Contact:
             self._require_one_reachable([(broker.host, broker.port) for broker in brokers])
 
     def _require_one_reachable(self, brokers: Sequence[tuple[str, int]]) -> None:
-        """Clients go on to the addresses that brokers give of themselves, which may be right elsewhere."""
+        """Clients move on to the brokers' advertised addresses, which may be right elsewhere."""
         if not brokers or self.address in brokers:
             return
         problems = []

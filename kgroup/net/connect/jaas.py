@@ -79,12 +79,12 @@ def _tokens(entry: str) -> Iterator[_Token]:
 
 
 def _is_of_word(char: str) -> bool:
-    """Also all from the no-break space on."""
+    """Whether the character is part of a word, as all from the no-break space on are."""
     return (char.isascii() and char.isalpha()) or char in "_$" or char >= "\xa0"
 
 
 def _behind_number(entry: str, position: int) -> int:
-    """A minus without a digit is a sign of its own, and a word goes on where digits end."""
+    """A minus without a digit is a sign of its own, and a word continues where digits end."""
     begin = position
     if entry[position] == "-":
         position += 1

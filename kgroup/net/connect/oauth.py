@@ -226,7 +226,7 @@ def _tls(options: Mapping[str, str]) -> Any:
 
 
 def _timeout_ms(properties: Mapping[str, str]) -> int:
-    """For all of it: Kafka's two time-outs, or as long as a broker has to answer."""
+    """The time for all of it: Kafka's two time-outs, or as long as a broker has to answer."""
     total = 0
     for name in TIMEOUTS if any(map(properties.get, TIMEOUTS)) else ("request.timeout.ms",):
         value = properties.get(name, "0" if name in TIMEOUTS else str(_TIMEOUT_MS)).strip()

@@ -193,7 +193,7 @@ def client_config(properties: Properties) -> dict[str, object]:
 
 
 def _integer(name: str, value: str) -> int:
-    """As Kafka reads it; sizes of -1 are the operating system's."""
+    """The integer as Kafka reads it; sizes of -1 are the operating system's."""
     try:
         number = int(value)
     except ValueError:

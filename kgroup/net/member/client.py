@@ -155,7 +155,7 @@ class GroupMember:
         await self.abandon()
 
     def enforce_rebalance(self) -> None:
-        """Join anew with the next poll (KIP-568). The consumer protocol has nothing of the kind."""
+        """Join again with the next poll (KIP-568). The consumer protocol has nothing of the kind."""
         if isinstance(self.machine, ClassicMember):
             self.machine.enforce_rebalance()
 
@@ -204,7 +204,7 @@ class GroupMember:
         if step.closed:
             self._closed.set()
         self._set_timer()
-        if thrown is not None:  # once all is carried out: the member goes on if its user does
+        if thrown is not None:  # once all is carried out: the member continues if its user does
             raise thrown
         return step
 

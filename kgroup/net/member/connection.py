@@ -62,7 +62,7 @@ class Exchange:
 
 
 class Watcher(Protocol):
-    """Is told what happens, in order; must not wait."""
+    """Called with each event, in order; must not wait."""
 
     def exchange(self, exchange: Exchange) -> None:
         """A request was sent or a response came."""
@@ -77,7 +77,7 @@ class Watcher(Protocol):
         ...
 
     def failed(self, why: str) -> None:
-        """A request found no answer; the member goes on by itself."""
+        """A request found no answer; the member continues by itself."""
         ...
 
     def stepped(self) -> None:
@@ -276,7 +276,7 @@ class Connection:
                 await self._writer.wait_closed()
 
     def close(self, why: str) -> None:
-        """No more answers: everything that waits for one fails with `why`."""
+        """Close: everything that waits for an answer fails with `why`."""
         if self.broken is None:
             self.broken = why
         if self._writer is not None:

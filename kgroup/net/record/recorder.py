@@ -1,6 +1,6 @@
-"""The recorder's loop: fetch, write, sample, drop, until it is told to stop.
+"""The recorder's loop: fetch, write, sample, drop, until it is stopped.
 
-One thread does it all, in rounds of half a second. Whatever fails is told once and tried again, after pauses
+One thread does it all, in rounds of half a second. A failure is reported once and retried, after pauses
 that double up to half a minute: a broker that is away, a disk that is full. Only what is wrong at the start
 ends it.
 """
@@ -235,7 +235,7 @@ class Recorder:
     # ---- what fails ---------------------------------------------------------------------------
 
     def _failed(self, error: SourceError) -> None:
-        """Tell it once, wait a while, and begin anew with another connection."""
+        """Report it once, wait a while, and start over with another connection."""
         self.health.up = False
         self.health.failures += 1
         if self._failed_at_ms is None:

@@ -130,7 +130,7 @@ class Actor:
 
 
 class _Unwatched:
-    """Nobody looks at single requests."""
+    """A watcher that ignores single requests."""
 
     def exchange(self, exchange: Exchange) -> None:
         pass

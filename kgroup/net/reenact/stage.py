@@ -72,7 +72,7 @@ class Stage:
         self._broker = Node(node_id=-1, host=first.host, port=first.port)
 
     async def play(self, stop: asyncio.Event) -> bool:
-        """Until the plan is over or somebody stops it; says whether all of it was played."""
+        """Play until the plan is over or is stopped; returns whether all of it was played."""
         loop = asyncio.get_running_loop()
         start = loop.time()
         try:

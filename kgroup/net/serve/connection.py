@@ -18,7 +18,7 @@ from kgroup.net.serve.intake import Intake
 from kgroup.wire.frames import NOBODY_SPECIAL, BadRequestError, Call, Sender
 
 _PAUSE_READING_BYTES: Final = 1 << 20
-_HOLD_BACK_BYTES: Final = 1 << 20  # of answers to one connection, before it is sent any and goes on
+_HOLD_BACK_BYTES: Final = 1 << 20  # of answers to one connection, before any is sent
 
 
 class SharedServer(Protocol):
@@ -32,7 +32,7 @@ class SharedServer(Protocol):
 
     @property
     def intercepts(self) -> bool:
-        """Somebody wants to see each request before it is handled."""
+        """Whether each request is to be looked at before it is handled."""
 
     def note(self, text: str) -> None:
         """Say what a client has done."""
@@ -57,7 +57,7 @@ class ClientsServer(Protocol):
         """Take note of a connection; why it has to be closed at once, or None."""
 
     def logged_in(self, connection: "ClientConnection") -> None:
-        """Its client is known."""
+        """Called once the client is known."""
 
     def gone(self, connection: "ClientConnection") -> None:
         """Forget it."""
@@ -96,7 +96,7 @@ class ClientConnection(asyncio.Protocol):
         self._read_on_s = self.last_active_s
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Remember whom to answer."""
+        """Remember the client to answer."""
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
         transport.set_write_buffer_limits(0)  # what the kernel does not take now is all that waits here
@@ -117,7 +117,7 @@ class ClientConnection(asyncio.Protocol):
             self.regulate()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Forget the client. What it waited for goes on without it."""
+        """Forget the client. What it waited for continues without it."""
         self._transport = None
         self._rest, self._rest_bytes = None, 0
         self._sent()
@@ -163,7 +163,7 @@ class ClientConnection(asyncio.Protocol):
         self._buffered_bytes = self._unsent_bytes
 
     def resume_writing(self) -> None:
-        """It reads again."""
+        """Called when the client reads again."""
         self._may_write = True
         if self._rest is not None:
             self.server.shared.feeder.add(self)
@@ -179,7 +179,7 @@ class ClientConnection(asyncio.Protocol):
         self._held_back = False
 
     def stalled_s(self, now_s: float) -> float:
-        """For how long the client has read nothing of what waits for it; asked time and again."""
+        """The time for which the client has read nothing of what waits for it; called repeatedly."""
         if self._may_write or self._transport is None:
             return 0.0
         buffered_bytes = self._transport.get_write_buffer_size()
@@ -195,7 +195,7 @@ class ClientConnection(asyncio.Protocol):
 
     @property
     def is_idle(self) -> bool:
-        """It waits for nothing."""
+        """Whether it waits for nothing."""
         return not self._queue.busy
 
     def pump(self) -> None:

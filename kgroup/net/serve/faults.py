@@ -124,7 +124,7 @@ class Faults:
         return self._add(api, answer, which)
 
     def clear(self) -> None:
-        """No faults from here on."""
+        """Remove all faults."""
         self._faults.clear()
         self._server.intercept = None
 

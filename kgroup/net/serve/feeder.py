@@ -16,7 +16,7 @@ class Fed(Protocol):
 
 
 class Feeder:
-    """Has every connection that is waiting for it fed a piece, one after the other."""
+    """Feeds a piece to every connection that is waiting for one, one after the other."""
 
     def __init__(self) -> None:
         self._due: dict[int, Fed] = {}

@@ -12,9 +12,10 @@ class Regulated(Protocol):
 
 
 class Intake:
-    """Kafka's `queued.max.request.bytes`: at so many bytes no connection begins with another request.
+    """Kafka's `queued.max.request.bytes`: at this many bytes no connection starts another request.
 
-    Those in the middle of one go on, as there: the last of them may exceed the limit. Not positive: no limit.
+    Those in the middle of one continue, as there: the last of them may exceed the limit. Not positive: no
+    limit.
     """
 
     def __init__(self, max_bytes: int, connections: Callable[[], Iterable[Regulated]]) -> None:
@@ -25,11 +26,11 @@ class Intake:
 
     @property
     def is_full(self) -> bool:
-        """No other request may be begun with."""
+        """Whether no other request may be started."""
         return self.has_limit and self.held_bytes >= self._max_bytes
 
     def add(self, size: int) -> None:
-        """So many bytes more lie here, or less."""
+        """Add to the bytes that lie here, or take away."""
         was_full = self.is_full
         self.held_bytes += size
         if was_full != self.is_full:

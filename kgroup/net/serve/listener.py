@@ -20,7 +20,7 @@ _HANDSHAKES_MAX: Final = 2000  # at once; the oldest gives way to a new one
 class Listener:
     """Hands each connection to a protocol of its own, made by `new_connection`; can be opened again.
 
-    `warn` is told when the system is out of file descriptors, `note` of TLS handshakes that fail. Not
+    `warn` is called when the system is out of file descriptors, `note` for failed TLS handshakes. Not
     asyncio's own server: closed at the wrong moment, that leaves a connection open and unattended.
     """
 
@@ -50,7 +50,7 @@ class Listener:
     def open(self) -> None:
         """Listen, in the event loop that runs; a port of 0 becomes the one that the system chose.
 
-        Raises SourceError if the address cannot be had.
+        Raises SourceError if the address is not available.
         """
         family = socket.AF_INET6 if ":" in self.host else socket.AF_INET
         try:

@@ -30,7 +30,7 @@ LOGIN_S: Final = 30.0
 _STRANGERS_MAX: Final = 2000  # at once on a node, who have yet to log in; the oldest gives way
 _CLEANED_BATCHES: Final = 20  # before the loop gets its turn
 _TICK_AGAIN_MS: Final = 1_000  # after one that failed
-_FAULT_AGAIN_S: Final = 10.0  # before the same fault is said again
+_FAULT_AGAIN_S: Final = 10.0  # before the same fault is reported again
 _CLOCK_SLACK_S: Final = 0.0005  # a deadline in whole ms must have passed when its timer fires
 
 Intercept = Callable[[ClientConnection, Call], bool]
@@ -63,7 +63,7 @@ class NodeServer:
         )
 
     def listen(self) -> None:
-        """Take connections. Raises SourceError if an address cannot be had."""
+        """Take connections. Raises SourceError if an address is not available."""
         try:
             for listener in self.listeners.values():
                 listener.open()
@@ -205,7 +205,7 @@ class ClusterServer:
         cluster.coordinators.survive_faults = True
 
     async def start(self) -> None:
-        """Listen on every node's address. Raises SourceError if one cannot be had."""
+        """Listen on every node's address. Raises SourceError if one is not available."""
         self.cluster.on_append = self._appended
         for node_id, server in self.nodes.items():
             server.listen()
@@ -277,7 +277,7 @@ class ClusterServer:
 
     @property
     def intercepts(self) -> bool:
-        """Somebody wants to see each request before it is handled."""
+        """Whether each request is to be looked at before it is handled."""
         return self.intercept is not None
 
     # ---- flushing -----------------------------------------------------------------------------
@@ -423,7 +423,7 @@ class ClusterServer:
             self._survive(self._close_idle)
 
     async def _sync_closed(self) -> None:
-        """Bring rolled segments to the disk beside the loop: a start after a crash need not check them."""
+        """Sync rolled segments to disk outside the loop: a start after a crash need not check them."""
         for log, segment in self.cluster.closed_unsynced():
             try:
                 await asyncio.to_thread(sync_path, segment.path)

@@ -11,7 +11,7 @@ class Tally:
     """`requests` are by API key and version.
 
     `completed_rebalances` are those of classic groups, counted when the leader's assignment is stored, as
-    Kafka counts them. `warn` is told what Kafka's coordinator logs as a warning.
+    Kafka counts them. `warn` is called with what Kafka's coordinator logs as a warning.
     """
 
     def __init__(self, warn: Callable[[str], None]) -> None:

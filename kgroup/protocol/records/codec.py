@@ -109,7 +109,7 @@ def record_schema(record_type: RecordType) -> RecordSchema:
 
 
 def decode_entry(key: bytes | None, value: bytes | None) -> OffsetsEntry | Undecodable:
-    """The entry that a record of the offsets topic stands for; a null value is a tombstone.
+    """The entry of a record of the offsets topic; a null value is a tombstone.
 
     Never raises: what Kafka's own code refuses comes back Undecodable, with its bytes and the reason.
     """
@@ -180,7 +180,7 @@ def encode_entry(entry: OffsetsEntry | Undecodable) -> tuple[bytes | None, bytes
 
 @dataclass(frozen=True, slots=True)
 class _DecodedKey:
-    """A key as its tombstone would be, and what a value beside it must be like."""
+    """A key as its tombstone would be, and what a value next to it must be like."""
 
     schema: RecordSchema
     tombstone: OffsetsEntry

@@ -1,4 +1,4 @@
-"""Oddities of decodable records: things that Kafka accepts and somebody should know about."""
+"""Oddities of decodable records: things that Kafka accepts and users should know about."""
 
 from collections.abc import Callable, Iterator
 from functools import lru_cache

@@ -198,7 +198,7 @@ class FetchedPartition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchResponse:
-    """In a session only partitions with news are there."""
+    """The answer to a fetch; in a session only partitions with news are in it."""
 
     error_code: ErrorCode = ErrorCode.NONE
     session_id: int = 0

@@ -184,7 +184,7 @@ class JoinGroupResponseMember:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JoinGroupResponse:
-    """Only the leader's answer lists `members`."""
+    """The answer to JoinGroup; only the leader's lists `members`."""
 
     error_code: ErrorCode = ErrorCode.NONE
     generation_id: int = NO_GENERATION
@@ -252,7 +252,7 @@ class TopicResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OffsetCommitResponse:
-    """Also the answer to TxnOffsetCommit, which has the same fields."""
+    """The answer to OffsetCommit, and to TxnOffsetCommit, which has the same fields."""
 
     topics: list[TopicResult] = field(default_factory=list)
     throttle_time_ms: int = 0

@@ -20,7 +20,7 @@ class Listing:
 
 
 def in_order(listings: Iterable[Listing]) -> list[Listing]:
-    """In the order of the HashMap that the admin client gathers them in, given in that of the answers."""
+    """The listings in the order of the admin client's HashMap, given in that of the answers."""
     by_id = {listing.group_id: listing for listing in listings}
     return [by_id[group_id] for group_id in string_order(by_id)]
 

@@ -1,7 +1,7 @@
 """The sentences of a report, as blocks from which Markdown and HTML are made.
 
-All of it follows from the claims and the remarks. So whoever has them can tell whether a page says what they
-say, by making it again.
+All of it follows from the claims and the remarks. So anyone with them can check a page by making it
+again.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

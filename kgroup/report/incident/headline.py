@@ -1,6 +1,6 @@
 """The first lines on a group for who has never heard of it: what was wrong, who, when, and what to do.
 
-Kinds of causes, patterns, events and findings are said in words; whatever has none here is named as it is.
+Kinds of causes, patterns, events and findings are said in words; any without one here goes by its name.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -112,7 +112,7 @@ def _lines(incident: Incident, group: str) -> Iterator[_Line]:
 
 
 def _of_causes(incident: Incident, group: str) -> Iterator[_Line]:
-    """The causes that blame somebody, by kind and by whom."""
+    """The causes that blame a client or admin, by kind and culprit."""
     found: dict[tuple[str, tuple[str, ...]], list[tuple[Claim, str]]] = {}
     for claim in incident.of(ClaimKind.REBALANCE, group):
         for cause in claim.says["causes"]:

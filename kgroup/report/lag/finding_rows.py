@@ -81,7 +81,7 @@ def finding_table(found: Iterable[Found], now_ms: int) -> Iterator[Row]:
 
 
 def _lasting_ms(since_ms: int, now_ms: int) -> int:
-    """In whole seconds; what began by a clock that is ahead lasts for no time, never for less."""
+    """The duration in whole seconds; never negative, even if the starting clock is ahead."""
     return max(now_ms - since_ms, 0) // 1000 * 1000
 
 

@@ -54,7 +54,7 @@ def lag_metrics(rows: Sequence[Row], summary: LookSummary) -> Iterator[str]:
 
 
 def failed_metrics(summary: LookSummary) -> Iterator[str]:
-    """Only how the look went: all there is to say when it failed."""
+    """The figures of the look itself, all that is left when it failed."""
     up = summary.at_ms is not None
     yield from gauge("kgroup_up", "1 if the last report succeeded, 0 if it failed.", [({}, int(up))])
     yield from gauge("kgroup_look_duration_seconds", "How long the report took.", [({}, summary.seconds)])

@@ -92,7 +92,7 @@ class _Sets:
         self.texts: list[tuple[int, str]] = []
 
     def place(self, partitions: Collection[Partition]) -> int:
-        """Its place in the list."""
+        """The set's place in the list."""
         owned = frozenset(partitions)
         if owned not in self._places:
             self._places[owned] = len(self.texts)

@@ -56,7 +56,7 @@ def _common(names: Sequence[str]) -> str:
 
 
 def _upto_separator(common: str) -> str:
-    """As much of what all begin with as ends with a separator; "" if none is in it."""
+    """The part of the common beginning up to its last separator; "" without one."""
     last = max((match.end() for match in _PARTS.finditer(common)), default=0)
     return common[:last]
 

@@ -65,7 +65,7 @@ class LaneWait:
 class Picture:
     """The lanes of a timeline from top to bottom, and what is in them.
 
-    `told_ms` is when the log tells of the group last. `starts_ms` are when generations begin on the axis: in
+    `told_ms` is the log's last time for the group. `starts_ms` are when generations begin on the axis: in
     log order, none before the one before it, though the clocks that stamped them may say so. `leaders` are
     their leaders' lanes, None where none is known.
     """
@@ -82,7 +82,7 @@ class Picture:
     most_owned: int
 
     def stays_by_lane(self) -> list[list[Stay]]:
-        """Those of each lane in order of time."""
+        """The stays in each lane, in order of time."""
         by_lane: list[list[Stay]] = [[] for _ in self.lanes]
         for stay in self.stays:
             by_lane[stay.lane].append(stay)
@@ -244,7 +244,7 @@ def _pauses(
 
 
 def _waits(generations: Sequence[Generation], lane_of: Mapping[str, int], to_ms: int) -> Iterator[LaneWait]:
-    """Those whose two members both have a lane; one in no roster of the log has none."""
+    """The waits whose two members both have a lane; one in no roster of the log has none."""
     for generation in generations:
         for wait in generation.waits:
             if wait.member_id in lane_of and wait.holder_id in lane_of:

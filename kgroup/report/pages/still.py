@@ -48,7 +48,7 @@ _MEANINGS: Final = {
     "change": "changed",
     "open": "not known",
 }
-"""What a class of causes stands for."""
+"""The meaning of a class of causes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class _Still:
 
     @property
     def high(self) -> int:
-        """Its height."""
+        """The picture's height."""
         return self.lanes_from + _LANE * max(len(self.picture.lanes), 1) + _BELOW
 
     @property
@@ -74,7 +74,7 @@ class _Still:
 
     @property
     def plot(self) -> Plot:
-        """Its axis."""
+        """The picture's axis."""
         begins = [self.picture.from_ms] + ([self.axis.start_ms] if self.axis else [])
         ends = [self.picture.to_ms] + ([self.axis.end_ms] if self.axis else [])
         return Plot(left=_LABEL, width=_WIDTH, from_ms=min(begins), to_ms=max(ends))

@@ -2,7 +2,7 @@
 
 As Kafka's generated JsonConverters show them (4.3.1): a field that a version does not have is absent, and so
 is a tagged field at its default; bytes are hex and topic ids URL-safe base64. The bytes that members of
-classic groups sent are shown decoded beside them where kgroup can read them.
+classic groups sent are shown decoded next to them where kgroup can read them.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -330,7 +330,7 @@ def _structs(kind: pa.StructType, columns: Mapping[str, ArrowColumn], valid: Val
 
 
 def _nulls(kind: pa.DataType, count: int) -> ArrowColumn:
-    """As many nulls; of a struct all fields are, too."""
+    """An array of this many nulls; of a struct all fields are null, too."""
     return _many_nulls(kind, 1 << count.bit_length()).slice(0, count)
 
 

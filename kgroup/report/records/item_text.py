@@ -1,7 +1,7 @@
 """Blocks of records as text: JSON lines, CSV and table rows, byte for byte as the plain path makes them.
 
-The kernel writes what nearly all records are, commits and what ends transactions; what is said of a key, a
-topic or a batch is put into words once. Anything else comes as records and goes through `RecordText`.
+The kernel writes what nearly all records are, commits and what ends transactions; the text for a key, a topic
+or a batch is made once. Anything else comes as records and goes through `RecordText`.
 """
 
 from abc import ABC, abstractmethod

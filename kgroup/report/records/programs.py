@@ -91,7 +91,7 @@ def programs_of(samples: Iterable[tuple[str, Sequence[Piece]]], quote: str = '\\
 
 
 def written_by_hand(end: str = "") -> tuple[str, Sequence[Piece]]:
-    """The sample of an item that somebody else puts into words."""
+    """The sample of an item whose text is made elsewhere."""
     return f"*{end}", [Piece("*", Op.TEXT, Cell.WHOLE_TEXT, OF_BLOCK)]
 
 

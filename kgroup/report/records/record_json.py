@@ -65,7 +65,7 @@ def _file_name(path: str) -> str:
     return PurePath(path).name
 
 
-# All records of a batch share what is said of it, and they come one after the other.
+# All records of a batch share its JSON, and they come one after the other.
 @lru_cache(maxsize=2)
 def batch_json(batch: Batch) -> Json:
     """The header of the batch. A damaged one does not come this far, so `crcValid` is always true."""

@@ -36,7 +36,7 @@ class RecordText:
         self._topic_ids: dict[int, str] = {}
 
     def line(self, read: ReadRecord, transaction: TransactionOutcome | None = None) -> str:
-        """The record as `record_json` says it."""
+        """The record in the form of `record_json`."""
         record, entry = read.record, read.entry
         if record is None or record.key is None or not isinstance(entry, OffsetsEntry):
             return to_json(record_json(read, transaction=transaction, topic_names=self._topic_names))

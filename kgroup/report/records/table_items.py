@@ -39,7 +39,7 @@ _PARTITIONS: Final = 64
 
 
 class TableItems(ItemText):
-    """A row in TABLE_COLUMNS for each record; damage is told on standard error."""
+    """A row in TABLE_COLUMNS for each record; damage is reported on standard error."""
 
     def line(self, item: ReadRecord | Damage, outcome: TransactionOutcome | None) -> str:
         """See ItemText."""

@@ -38,13 +38,13 @@ class TextArena:
 
 
 class TextNumbers:
-    """The numbers of the texts that stand for ids from 0 on, each asked for when it is first needed."""
+    """The numbers of the texts for ids from 0 on, each asked for when it is first needed."""
 
     def __init__(self) -> None:
         self._numbers: NDArray[np.int64] = np.full(1 << 10, -1, np.int64)
 
     def missing(self, ids: NDArray[np.int64]) -> list[int]:
-        """Those of the ids that have no number yet, each once."""
+        """The ids without a number, each once."""
         if not len(ids):
             return []
         self._make_room(int(ids.max()))

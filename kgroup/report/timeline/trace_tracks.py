@@ -14,7 +14,8 @@ def timeline_tracks(timelines: Iterable[Timeline]) -> Iterator[TraceItem]:
     """Spans and moments of groups by id; epoch ms.
 
     A generation lasts until the next, the last one until the last commit. A member's span says what it was
-    given in a generation; in one without any it says so. Generations that log no time have no place here.
+    given in a generation; in one without partitions it says so. Generations that log no time have no place
+    here.
     """
     for timeline in timelines:
         yield from _of_group(timeline)
@@ -27,7 +28,7 @@ def _of_group(timeline: Timeline) -> Iterator[TraceItem]:
         for generation in timeline.generations
         if (at_ms := generation.roster.at_ms) is not None
     ]
-    # Times of one coordinator's clock may go back; a span that ends before it begins is none.
+    # Times of one coordinator's clock may go back; a span that ends before it begins is dropped.
     ends = [*(at_ms for at_ms, _ in timed[1:]), timeline.last_commit_ms or 0]
     for (at_ms, generation), next_ms in zip(timed, ends, strict=False):  # without generations there is an end
         end_ms = max(next_ms, at_ms)

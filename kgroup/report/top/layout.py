@@ -55,7 +55,7 @@ def cut_name(text: str, width: int) -> str:
 
 
 def _start(text: str, width: int) -> str:
-    """As many characters as fit; a combining mark stays with what it marks, or goes with it."""
+    """The characters that fit; a combining mark stays or goes with the character it marks."""
     taken = 0
     while taken < len(text) and display_width(text[: taken + 1]) <= width:
         taken += 1

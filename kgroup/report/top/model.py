@@ -272,7 +272,7 @@ class TopModel:
         return replace(self, chosen=self.shown[min(max(place, 0), len(self.shown) - 1)].group)
 
     def _arranged(self) -> "TopModel":
-        """With what is shown worked out anew. The cursor stays on its group, or at its place."""
+        """The model with its rows recomputed. The cursor stays on its group, or at its place."""
         words = self.filter.casefold().split()
         found = [line for line in self.lines or () if not words or _matches(line, words)]
         found.sort(key=_ORDERS[self.sort])

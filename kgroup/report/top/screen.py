@@ -72,7 +72,7 @@ _HELP: Final = (
 
 
 def render(model: TopModel) -> list[ScreenLine]:
-    """As many lines as the screen has, none wider; lowest are the keys."""
+    """The lines of the screen, none wider than it; lowest are the keys."""
     if model.help:
         body = [ScreenLine(line) for line in _HELP]
         foot = ScreenLine("any key goes back", Style.DIM)
@@ -213,7 +213,7 @@ def _event(line: GroupLine, now_ms: int) -> str:
 
 
 def _ago(time_ms: int, now_ms: int) -> str:
-    """In whole seconds; a clock that is ahead makes it no less than none."""
+    """The age in whole seconds, never negative, even by a clock that is ahead."""
     ago_ms = max(now_ms - time_ms, 0) // 1000 * 1000
     return f"{short_duration(ago_ms)} ago" if ago_ms else "now"
 

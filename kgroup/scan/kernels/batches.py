@@ -364,7 +364,7 @@ def _read_topic_id(buffer: Bytes, position: int, end: int, rows: Rows, row: int)
     size, position = unsigned_varint_at(buffer, position, end)
     if position < 0 or size != 16 or position + 16 > end:
         return False
-    # The zero id says that there is none.
+    # The zero id means no id.
     if int64_at(buffer, position) or int64_at(buffer, position + 8):
         rows[TOPIC_ID_POSITION, row] = position
     return True

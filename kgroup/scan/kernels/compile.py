@@ -3,7 +3,7 @@
 numba takes longer to import than Python takes to go through some thousand records, and seconds to compile
 what was never compiled on a machine. So kernels run as they are written until the logs that this process
 reads, or has found to read, are larger than `Tier.as_python_bytes`. From then on each is compiled at its next
-call. Both work on the same arrays, so a reader may begin with one and go on with the other.
+call. Both work on the same arrays, so a reader may begin with one and continue with the other.
 
 As Python a kernel has memoryviews in place of arrays: their items are Python's integers, at a third of the
 cost of numpy's. These do not wrap around, so a kernel says where a number may leave int64

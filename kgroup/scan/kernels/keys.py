@@ -83,7 +83,7 @@ def grown(keys: Keys) -> Keys:
 
 
 def capacity(keys: Keys) -> int:
-    """No id is as high as this, until the tables grow."""
+    """A bound above all ids, until the tables grow."""
     return len(keys.strings)
 
 

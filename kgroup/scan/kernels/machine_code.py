@@ -103,7 +103,7 @@ INSTRUCTIONS = {
     "put_word": _store_word(),
     "wrapped": intrinsic(_same_number),
 }
-"""By the name of the function that each stands for."""
+"""Replacements by the name of the function."""
 
 
 def crc32c_by_instruction(buffer: NDArray[np.uint8], position: int, end: int) -> int:

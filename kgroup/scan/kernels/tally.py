@@ -46,7 +46,7 @@ KEYLESS: Final = 2  # also keys that make no sense
 EMPTY_BATCHES: Final = 3
 OTHERS: Final = 4
 
-# Columns of events: records of transactions and markers in log order, for whoever pairs them.
+# Columns of events: records of transactions and markers in log order, to be paired.
 EVENT_PRODUCER: Final = 0
 EVENT_KEY: Final = 1  # -1: a marker that commits, -2: one that aborts
 EVENT_PLACE: Final = 2  # the PLACE_COLUMNS from here

@@ -1,7 +1,7 @@
 """Kernels that write text: a program of pieces, run for each item of a table.
 
-What is put into words once is a text with a number, in one of two arenas; numbers are written as they come.
-The programs are made by whoever knows the words (`kgroup.report.records.programs`).
+A text made once has a number, in one of two arenas; numbers are written as they come.
+The programs are made where the words are known (`kgroup.report.records.programs`).
 """
 
 from enum import IntEnum

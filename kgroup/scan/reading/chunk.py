@@ -71,7 +71,7 @@ class Window:
         return self.filled > left
 
     def seek(self, position: int) -> None:
-        """Go on at a position in the file."""
+        """Continue at a position in the file."""
         if self._start <= position <= self._start + self.filled:
             self.at = position - self._start
             return

@@ -52,7 +52,7 @@ class Slice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Taken:
-    """Batches of which the kernel has made rows: buffer[start:end], so many of them.
+    """Batches of which the kernel has made rows: buffer[start:end], and their number.
 
     They came out of `window`, directly or `unpacked` from there.
     """
@@ -158,7 +158,7 @@ class SegmentReader(ABC, Generic[Block]):
     def _fill(self, window: Window) -> bool:
         try:
             return window.fill()
-        except OSError:  # the plain path meets it at the same place, and says so
+        except OSError:  # the plain path meets and reports it at the same place
             return False
 
     def _run(
@@ -234,7 +234,7 @@ class SegmentReader(ABC, Generic[Block]):
                 position += item.size
                 yield from self._plain_ends()
                 yield item
-                if item.size == 0:  # about the batch that comes next, which need not be told again
+                if item.size == 0:  # about the batch that comes next, which need not be reported again
                     self._newest_offset = -1
                 continue
             if after_first and item.magic == 2:

@@ -89,7 +89,7 @@ class Unpacked:
         return np.array(self._sources[index : index + batches], np.int64)
 
     def _make_room(self, size: int) -> None:
-        """Have room for so much more, in a buffer that is not much larger than that."""
+        """Make room for this much more, in a buffer that is not much larger than needed."""
         needed = self.filled + size + BUFFER_SLACK
         kept = _KEEP_CHUNKS * self._chunk_bytes
         # One large batch after the other goes into the same memory, which a small one gives up.

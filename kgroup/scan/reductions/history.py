@@ -69,7 +69,8 @@ class History:
 def read_history(slices: Iterable[Slice], advance: Callable[[int], None] = lambda size: None) -> History:
     """Read slices, those of one offsets partition in log order.
 
-    `advance` is told the size of each slice once it is read. Raises SourceError if a file cannot be read.
+    `advance` is called with the size of each slice once it is read. Raises SourceError if a file cannot be
+    read.
     """
     reader = HistoryReader()
     for partition, block in blocks_of(slices, _COLUMNS, advance):

@@ -39,7 +39,7 @@ class KeyedRows:
 
     @classmethod
     def joined(cls, parts: "Sequence[KeyedRows]") -> "KeyedRows":
-        """Those of several parts, at least one, no key of which is in two of them."""
+        """The rows of several parts, at least one; no key is in two of them."""
         if len(parts) == 1:
             return parts[0]
         keys = [key for part in parts for key in part.keys]
@@ -62,7 +62,7 @@ class KeyedRows:
         return KeyedRows(self.keys[start:stop], counts, self.rows.slice(first, int(counts.sum())))
 
     def parted(self, part_of: Callable[[CommitKey], int]) -> "Iterator[tuple[int, KeyedRows]]":
-        """Those of each part, by its number."""
+        """The rows of each part, by its number."""
         numbered = sorted((part_of(key), index) for index, key in enumerate(self.keys))
         for number, of_part in groupby(numbered, key=lambda pair: pair[0]):
             yield number, self.at([index for _, index in of_part])
@@ -109,13 +109,13 @@ class KeyedCommits:
 
     @classmethod
     def joined(cls, parts: "Iterable[KeyedCommits]") -> "KeyedCommits":
-        """Those of several parts, at least one, no key of which is in two of them."""
+        """The commits of several parts, at least one; no key is in two of them."""
         parts = list(parts)
         changes = {key: log_offsets for part in parts for key, log_offsets in part.membership_changes.items()}
         return cls(KeyedRows.joined([part.commits for part in parts]), changes)
 
     def parted(self, part_of: Callable[[CommitKey], int]) -> "Iterator[tuple[int, KeyedCommits]]":
-        """Those of each part, by its number."""
+        """The commits of each part, by its number."""
         for number, commits in self.commits.parted(part_of):
             groups = dict.fromkeys((key.offsets_partition, key.group) for key in commits.keys)
             changes = {key: self.membership_changes[key] for key in groups if key in self.membership_changes}
@@ -128,7 +128,7 @@ class KeyedCommits:
 
 
 def _names(column: "pa.ChunkedArray[Any]") -> list[str]:
-    """The names that a dictionary column's numbers stand for."""
+    """The names behind a dictionary column's numbers."""
     if not column.num_chunks:
         return []
     array = column.chunk(0)

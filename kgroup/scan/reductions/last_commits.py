@@ -102,9 +102,9 @@ def last_commits(
 ) -> LastCommits:
     """Read slices, those of one offsets partition in log order, for the last `slots` commits of each key.
 
-    `advance` is told the size of each slice once it is read. Memory is bounded by the number of keys times
-    `slots`, what transactions leave open, and a number per generation. Raises SourceError if a file cannot
-    be read.
+    `advance` is called with the size of each slice once it is read. Memory is bounded by the number of keys
+    times `slots`, what transactions leave open, and a number per generation. Raises SourceError if a file
+    cannot be read.
     """
     keep = Keep(slots=slots)
     return counting(last_part(slices, keep, advance), keep)
@@ -125,7 +125,8 @@ def blocks_of(
 ) -> Iterator[tuple[int, ScanBlock]]:
     """Scan slices one offsets partition after the other, which comes with each block.
 
-    `advance` is told the size of each slice once it is read. Raises SourceError if a file cannot be read.
+    `advance` is called with the size of each slice once it is read. Raises SourceError if a file cannot be
+    read.
     """
     for part in sorted(slices, key=lambda part: part.offsets_partition):
         for block in scan([part], columns=columns):

@@ -119,7 +119,7 @@ def longest_steps(leaps: pa.Table) -> pa.Table:
 def last_moves(leaps: pa.Table) -> pa.Table:
     """The last step of each key that moved it, forward or back; of keys that never moved there is none.
 
-    What was committed anew after it had been deleted did not move by that.
+    A commit after a deletion counts as no move.
     """
     if not leaps.num_rows:
         return leaps

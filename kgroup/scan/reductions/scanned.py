@@ -61,8 +61,8 @@ def read_slices(
 ) -> Scanned:
     """The plan's result for slices, read once in this process.
 
-    Slices of one offsets partition must be in log order. `advance` is told the size of each slice once it is
-    read. Raises SourceError if a file cannot be read.
+    Slices of one offsets partition must be in log order. `advance` is called with the size of each slice once
+    it is read. Raises SourceError if a file cannot be read.
     """
     keep = plan.keep
     if keep is None:
@@ -88,7 +88,7 @@ def read_slices(
 
 
 def _newest(slices: Iterable[Slice], advance: Callable[[int], None]) -> Newest:
-    """Some megabytes at a time, so that somebody who watches sees how far it is."""
+    """Some megabytes at a time, so that progress is visible."""
     slices = list(slices)
     if (size := sum(part.end - part.start for part in slices)) <= _AT_ONCE_BYTES:
         reduced = newest(slices)  # what each partition leaves is put together once

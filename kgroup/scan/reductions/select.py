@@ -71,8 +71,8 @@ def select(
 
     Between them: the markers of transactions in which they committed; damage; and in front of an entry, if
     the log skips offsets anywhere since the entry yielded before, the last of these gaps. The topic id of a
-    commit is left out. Slices of a partition follow each other in log order. `advance` is told the bytes
-    read. Raises SourceError if a file cannot be read.
+    commit is left out. Slices of a partition follow each other in log order. `advance` is called with the
+    bytes read. Raises SourceError if a file cannot be read.
     """
     for partition, parts in groupby(slices, key=lambda part: part.offsets_partition):
         selection = _Selection(partition, wanted)

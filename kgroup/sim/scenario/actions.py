@@ -16,7 +16,7 @@ RESTART_MS: Final = 1_000
 """The length of a restart that does not give one."""
 DURATION_MAX_MS: Final = 366 * 24 * 3_600_000
 LOSS_PERCENT_MAX: Final = 50
-"""Beyond that TCP hardly gets anything through: a cut says so more clearly."""
+"""Beyond that TCP hardly gets anything through: a cut shows that more clearly."""
 _AMOUNT_MAX: Final = 1_000_000
 
 

@@ -21,7 +21,7 @@ class Interest:
         return not self.topics and self.pattern is None
 
     def among(self, topics: Iterable[str]) -> tuple[str, ...]:
-        """Those of `topics` that it asks for, a pattern's sorted. Raises InputError for no pattern."""
+        """The `topics` that it asks for, a pattern's sorted. Raises InputError for an invalid pattern."""
         if self.pattern is None:
             return tuple(topic for topic in topics if topic in self.topics)
         matches = _pattern(self.pattern)
@@ -38,5 +38,5 @@ def _pattern(pattern: str) -> TopicPattern:
 
 
 def interest_of(member: SimMember) -> Interest:
-    """As its process starts."""
+    """The member's interest as its process starts."""
     return Interest(topics=member.topics, pattern=member.pattern)

@@ -326,7 +326,7 @@ MEMBERS_KEYS: Final[Mapping[str, Key]] = {
         explained="Whether the name is also the group.instance.id (false).",
     ),
 }
-"""Beside `MEMBER_KEYS`: what makes several members of one table."""
+"""In addition to `MEMBER_KEYS`: keys that make several members of one table."""
 CHAOS_KEYS: Final[Mapping[str, Key]] = {
     "every": Key(
         field="mean_interval_ms",

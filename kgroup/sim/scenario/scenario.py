@@ -26,7 +26,7 @@ class FaultKind(StrEnum):
     RESTART = "restart"
     """A member closes in order, or a node hands over and stops; it starts again after the duration."""
     PAUSE = "pause"
-    """A member's or node's process stands still for the duration (a GC pause) and then goes on, unaware."""
+    """A member's or node's process stands still for the duration (a GC pause) and then continues, unaware."""
     SLOW = "slow"
     """A member's processing takes `amount` times as long, for the duration."""
     CUT = "cut"
@@ -175,7 +175,7 @@ class NetworkSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ZookeeperSettings:
-    """Settings of Kafka 0.8's consumers besides `SimMember` when they play it, with their defaults."""
+    """Settings of Kafka 0.8's consumers in addition to those of `SimMember`, with their defaults."""
 
     session_timeout_ms: int = 6_000
     rebalance_max_retries: int = 4

@@ -62,7 +62,7 @@ its first heartbeat was lost; and its group is classic again, as it was out."""
 
 
 class Checkers:
-    """Is told what happens, and keeps every promise that was broken."""
+    """Hears of all events, and collects every broken promise."""
 
     def __init__(self, measures: Measures, now_ms: Callable[[], int]) -> None:
         self.violations: list[Violation] = []
@@ -118,7 +118,7 @@ class Checkers:
         self._assigned_twice.setdefault(group, {})[generation] = partitions
 
     def group_event(self, event: GroupEvent) -> None:
-        """A coordinator has stored something and says so."""
+        """A coordinator reports something it has stored."""
         match event:
             case GroupStable():
                 self._stored(event.group_id, event.generation_id)
@@ -141,7 +141,7 @@ class Checkers:
             self._forget_owners(group)
 
     def _forget_owners(self, group: str) -> None:
-        """Its generations are numbered anew."""
+        """Its generations are numbered again."""
         self._owners.pop(group, None)
         self._assigned_twice.pop(group, None)
 
@@ -177,7 +177,7 @@ class Checkers:
         self._measures.pass_over(group_partition, offset)
 
     def skips(self, group_partition: GroupPartition, member: str) -> None:
-        """A member goes to the end of the log though it was told where to go on."""
+        """A member goes to the end of the log though it was given an offset."""
         self.broken(
             NO_SKIP, f"{_in_group(group_partition)}: {member} resets its position, and there is a commit"
         )
@@ -259,7 +259,7 @@ class Checkers:
             self.known.append(Violation(checker=MEMBERS_GO_ON, at_ms=self._now_ms(), what=what))
             return
         if self._lost_ms and error.error_code is ErrorCode.GROUP_ID_NOT_FOUND:
-            return  # Kafka's consumer does not go on either: its group was lost, or deleted when empty
+            return  # Kafka's consumer does not continue either: its group was lost, or deleted when empty
         if error.api == "ConsumerGroupHeartbeat" and error.error_code in FATAL_TO_CONSUMERS:
             return
         if error.error_code not in _OF_THE_SCENARIO and error.api != ASSIGNOR:

@@ -35,9 +35,9 @@ _OF_THE_NODE = frozenset({E.NOT_COORDINATOR, E.COORDINATOR_NOT_AVAILABLE, E.COOR
 
 
 class ConsumerAnswers(CoordinatorChecker):
-    """Fences whom an old epoch gives away, takes no commit for what is another's, and tells classic members.
+    """Members with an old epoch are fenced, commits for others' partitions refused, classic members informed.
 
-    `_told`: what a classic member of a consumer group heard last that it has, until it joins anew, by group
+    `_told`: what a classic member of a consumer group heard last that it has, until it joins again, by group
     and member: the generation and the partitions.
     """
 
@@ -194,7 +194,7 @@ def _classic_heartbeat(group: ConsumerGroup, member: ConsumerMember, body: Heart
 
 
 def _waits(group: ConsumerGroup, member: ConsumerMember) -> bool:
-    """Somebody has, or is giving up, what it shall get."""
+    """Whether another member has, or is giving up, what it shall get."""
     return any(
         _has(member.assigned, topic_id, partition) is None
         and any(

@@ -94,10 +94,10 @@ class CoordinatorChecker:
         """A request is about to be decided on."""
 
     def answered(self, ticket: Ticket, reply: ReplyBody, now_ms: int) -> None:
-        """It has its answer."""
+        """Called once the request has its answer."""
 
     def heard(self, event: GroupEvent, now_ms: int) -> None:
-        """The coordinator says what it did; its group may have gone on since."""
+        """The coordinator reports what it did; its group may have moved on since."""
 
     def written(self, written: Written, now_ms: int) -> None:
         """A record is in its log, and in the model."""

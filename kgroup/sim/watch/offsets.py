@@ -47,7 +47,7 @@ class OffsetRegisters:
     def answered(
         self, hosted: HostedCoordinator, body: OffsetCommit, writes: Write, reply: OffsetCommitResponse
     ) -> None:
-        """It was acknowledged or refused; or its outcome is open until another coordinator reads the log."""
+        """Note that it was acknowledged or refused, or stays open until another coordinator reads the log."""
         self._now += 1
         for topic in reply.topics:
             for each in topic.partitions:
@@ -63,7 +63,7 @@ class OffsetRegisters:
                     self._registers[place].refused(operation)
 
     def unanswered(self, hosted: HostedCoordinator, writes: Write) -> None:
-        """Nobody will hear what became of it."""
+        """Note that no client will hear what became of it."""
         self._open.setdefault(hosted, []).extend(writes.items())
 
     def ended(self, hosted: HostedCoordinator) -> None:
@@ -79,7 +79,7 @@ class OffsetRegisters:
         register.wrote(register.write(offset, self._now), self._now)
 
     def read(self, place: GroupPartition, offset: int, reader: str) -> None:
-        """Somebody was told this offset."""
+        """A client was given this offset."""
         self._now += 1
         register = self._register(place)
         before = sorted(register.values)

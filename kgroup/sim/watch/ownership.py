@@ -231,7 +231,7 @@ class Ownership:
         self._closes_ms = self._now_ms()
 
     def closed(self) -> None:
-        """It has come to its end in order."""
+        """Note that the process ended in order."""
         # A process that stood still meanwhile may have no time left to tell anybody.
         in_time = self._now_ms() - self._closes_ms < self._settings.request_timeout_ms / 2
         if in_time and self._must_leave and not self._left and self._searched_ms < self._beat_ms:

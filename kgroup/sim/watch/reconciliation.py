@@ -36,7 +36,7 @@ class Holder:
 class Books:
     """Looks at one group at a time. `broken` takes a checker's name and a sentence.
 
-    `changed` is told when a group's epoch has gone up.
+    `changed` is called when a group's epoch has gone up.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class Books:
         self._member_epochs.pop(group_id, None)
 
     def look(self, group: ConsumerGroup, holders: Iterable[Holder]) -> None:
-        """At this moment."""
+        """Check everything as of now."""
         self._look_at_epochs(group)
         self._look_at_owners(group)
         for holder in holders:

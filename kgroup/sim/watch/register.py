@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 _OPEN: Final = 1 << 62
-_OPERATIONS_MAX: Final = 24  # at once: beyond that the search would take too long, and nothing is said
+_OPERATIONS_MAX: Final = 24  # at once: beyond that the search would take too long, and there is no verdict
 
 
 @dataclass(eq=False, slots=True, kw_only=True)
@@ -46,14 +46,14 @@ class Register:
         return operation
 
     def wrote(self, operation: Operation, now: int, *, must: bool = True) -> None:
-        """It was acknowledged; without `must` nobody knows, and it cannot take effect any more."""
+        """Note an acknowledged write; without `must` it is uncertain, and cannot take effect any more."""
         operation.ended, operation.must = now, must
         self._open -= 1
         if not self._open:
             self.settle()
 
     def refused(self, operation: Operation) -> None:
-        """It was refused, so it must never be seen."""
+        """Note a refused write, which must never be seen."""
         self._operations.remove(operation)
         self._open -= 1
 

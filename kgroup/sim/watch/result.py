@@ -83,7 +83,7 @@ KNOWN: Final = {
 class Tally:
     """The cost of a run, for comparison: the same measures whatever the design.
 
-    `notifications`: how often somebody was told of a rebalance (REBALANCE_IN_PROGRESS; a watch that fired).
+    `notifications`: how often a member was told of a rebalance (REBALANCE_IN_PROGRESS; a watch that fired).
     `moved_partitions`: arrivals at another member than the one before. `unavailable_partition_s`: how long
     partitions had no running reader, summed over groups and partitions. `two_owner_partition_s`: how long
     they had more than one. `duplicates`: records processed again. `passed_over`: never processed, as

@@ -37,7 +37,7 @@ class Retention(CoordinatorChecker):
                     self.scene.report(RETENTION, f"{place} is deleted: {why}")
             return
         if self.scene.consumer_group(group_id) is not None:
-            return  # it has changed over, and goes on under its name
+            return  # it has been converted, and keeps its name
         model = self.scene.model
         left = any(place[0] == group_id for place in model.committed) or any(
             place[0] == group_id for offsets in model.pending.values() for place in offsets

@@ -66,7 +66,7 @@ class Sessions(CoordinatorChecker):
                 self._sessions[group.group_id, member.member_id] = _Session(end_ms, end_ms)
 
     def asked(self, ticket: Ticket) -> None:
-        """A static member takes its seat with the session of whom it replaces."""
+        """A static member takes over the session of the member it replaces."""
         body = ticket.body
         group = self.scene.group(body.group_id) if isinstance(body, JoinGroup | SyncGroup) else None
         if group is None or not isinstance(body, JoinGroup | SyncGroup):
@@ -213,7 +213,7 @@ class Sessions(CoordinatorChecker):
                 self.scene.report(ALIVE_STAY, why)
         self._out_before_answer.clear()
         for key in [key for key in self._sessions if self.scene.consumer_group(key[0]) is not None]:
-            del self._sessions[key]  # sessions of another kind; back in a classic group they begin anew
+            del self._sessions[key]  # sessions of another kind; back in a classic group they start over
         self._of_known &= self.scene.tickets.keys()
         for group in self.scene.groups():
             for member in group.members.values():
@@ -237,7 +237,7 @@ class Sessions(CoordinatorChecker):
 
 
 class Deadlines(CoordinatorChecker):
-    """Every member, every id that was given out and every round has a deadline, and somebody watches it."""
+    """Every member, every id that was given out and every round has a deadline, and is watched."""
 
     def __init__(self, scene: Scene, watched_ms: Callable[[int], int]) -> None:
         """`watched_ms`: when a node will act on the deadlines of its coordinators, by its own clock."""
@@ -329,7 +329,7 @@ class RoundsEnd(CoordinatorChecker):
             self._rounds[ticket.body.group_id].sent_back.discard(ticket.body.member_id)  # it waits again
 
     def answered(self, ticket: Ticket, reply: ReplyBody, now_ms: int) -> None:
-        """Who is sent back has until the end of the initial delay, like all who wait in a first round."""
+        """A newcomer sent back has until the end of the initial delay, like all who wait in a first round."""
         if not isinstance(ticket.body, JoinGroup) or not isinstance(reply, JoinGroupResponse):
             return
         began = self._rounds.get(ticket.body.group_id)
@@ -337,7 +337,7 @@ class RoundsEnd(CoordinatorChecker):
             began.sent_back.add(reply.member_id)
 
     def _changes_over(self, group_id: str) -> None:
-        """A group of the consumer protocol has no rounds; classic again, it goes on with its epoch."""
+        """A group of the consumer protocol has no rounds; classic again, it continues with its epoch."""
         self._rounds.pop(group_id, None)
         self._generations.pop(group_id, None)
         self._changed_over.add(group_id)
@@ -425,7 +425,7 @@ class RoundsEnd(CoordinatorChecker):
             self.scene.report(ALIVE_STAY, f"{event.group_id}: {why}")
 
     def look(self, now_ms: int, is_awake: bool) -> None:
-        """No round takes too long."""
+        """Check that no round takes too long."""
         before_ms, self._looked_ms = self._looked_ms, now_ms
         for group in self.scene.groups():
             began = self._rounds.get(group.group_id)

@@ -117,7 +117,7 @@ class Measures:
         self._stopped_since.setdefault(member, now_ms)
 
     def go_on(self, member: str, now_ms: int) -> None:
-        """It has its share, or is not running any more."""
+        """Note that the member has its share, or is not running any more."""
         since_ms = self._stopped_since.pop(member, None)
         if since_ms is not None:
             self._stopped_ms += now_ms - since_ms
@@ -130,7 +130,7 @@ class Measures:
         self._processed_to[group_partition] = max(done_to, last + 1)
 
     def pass_over(self, group_partition: GroupPartition, offset: int) -> None:
-        """The group goes on at `offset`, whatever lies before it and was never processed."""
+        """The group continues at `offset`, whatever lies before it and was never processed."""
         done_to = self._processed_to.get(group_partition, 0)
         self._passed_over += max(0, offset - done_to)
         self._processed_to[group_partition] = max(done_to, offset)

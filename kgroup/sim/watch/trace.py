@@ -147,7 +147,7 @@ class ResponseReceived:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestFailed:
-    """No answer will come: `why` as the member is told."""
+    """No answer will come: `why` is the member's error."""
 
     at_ms: int
     member: str
@@ -212,7 +212,7 @@ class CoordinatorEvent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settled:
-    """After the last fault: every group is stable and every partition has an owner."""
+    """Every group is stable and every partition has an owner, after the last fault."""
 
     at_ms: int
 

@@ -92,7 +92,7 @@ class TransactionsEnd:
             )
 
     def ended(self, producer_id: int, committed: bool, models: Mapping[int, LogModel]) -> None:
-        """A producer was told that its transaction, which had offsets, has ended so."""
+        """A producer was told this end of its transaction, which had offsets."""
         known = self._known.get(self._of_producer.get(producer_id, ""))
         if known is not None and known.entry.status is (T.PREPARE_COMMIT if committed else T.PREPARE_ABORT):
             return

@@ -310,14 +310,14 @@ class ClusterHost:
         return True
 
     def high_watermark_moved(self, partition: Partition) -> None:
-        """Readers that wait for it may go on."""
+        """Readers that wait for it may continue."""
         leader = self.nodes.get(partition.leader)
         if leader is not None:
             leader.node.waits.appended(partition)
             self.schedule_flush(leader)
 
     def came(self, topic: str, first: int = 0) -> None:
-        """Its partitions from `first` on are there since now."""
+        """Note that the topic's partitions from `first` on exist from now on."""
         self.replication.hold_back(topic)
         new = self.partitions_of(topic)[first:]
         self.new_since_ms.update(dict.fromkeys(new, self.schedule.now_ms))

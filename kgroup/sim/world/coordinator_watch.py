@@ -52,7 +52,7 @@ class WatchedNode(Protocol):
 
     @property
     def may_tick(self) -> bool:
-        """Its timers run."""
+        """Whether its timers run."""
 
     def now_ms(self) -> int:
         """The time by its own clock."""
@@ -176,7 +176,7 @@ class CoordinatorWatch:
         return watched
 
     def _end(self, watched: _Watched, *, is_gone: bool = False) -> None:
-        """Another coordinator has its groups; who waited with it was told so, unless its node has died."""
+        """Another coordinator has its groups; waiting clients were told so, unless its node has died."""
         scene = watched.scene
         self._watched.pop(scene.hosted.partition.index, None)
         node = self._nodes(scene.hosted.node_id)

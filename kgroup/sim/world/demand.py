@@ -8,7 +8,7 @@ from kgroup.sim.world.member_host import MemberHost
 
 
 class Demand:
-    """Looks again whenever somebody starts, subscribes anew, or a topic changes."""
+    """Looks again whenever a member starts or changes its subscription, or a topic changes."""
 
     def __init__(self, cluster: ClusterHost, members: Mapping[str, MemberHost], measures: Measures) -> None:
         self._cluster = cluster

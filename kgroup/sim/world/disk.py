@@ -37,7 +37,7 @@ class Disk:
         self._transactions_only = False
 
     def cut_power(self, after: int, *, in_transaction: bool) -> None:
-        """At that append from now the power goes, in the middle or right behind it.
+        """Cut the power at that append from now, in the middle or right after it.
 
         `in_transaction`: only appends to the log of transactions count.
         """
@@ -96,11 +96,11 @@ class DiskStorage(MemoryStorage):
         self._logs: dict[TopicPartition, RecordLog] = {}
 
     def load(self) -> ClusterSpec | None:
-        """As it was saved last."""
+        """Return the state last saved."""
         return deepcopy(self._spec)
 
     def save(self, spec: ClusterSpec, changed: Iterable[str] | None = None) -> None:
-        """At once, and safely."""
+        """Save at once, and safely."""
         self._spec = deepcopy(spec)
 
     def open_log(self, topic: TopicSpec, partition: int, segment_bytes: int) -> RecordLog:

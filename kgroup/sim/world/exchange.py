@@ -65,7 +65,7 @@ class Client(Protocol):
         """An answer has come."""
 
     def reset(self, connection: "Connection") -> None:
-        """There is nobody at the other end."""
+        """Called when the other end is gone."""
 
 
 @dataclass(eq=False, slots=True, kw_only=True)

@@ -249,7 +249,7 @@ class Faults:
 
     def _grow(self, topic: str, partitions: int) -> None:
         now_ms = self._schedule.now_ms
-        if not self._cluster.cluster.alive:  # nobody to ask: whoever wants it tries again
+        if not self._cluster.cluster.alive:  # nobody to ask: the caller tries again
             self._schedule.at(now_ms + ASK_AGAIN_MS, partial(self._grow, topic, partitions))
             return
         if not self._cluster.create_partitions(topic, partitions):

@@ -129,7 +129,7 @@ class Connections:
         self._on_answer(exchange.request_id, body)
 
     def reset(self, connection: Connection) -> None:
-        """There is nobody at the other end."""
+        """Close a connection that has no other end."""
         if connection.is_open:
             self._process.deliver(partial(self._lose, connection, "the node closed the connection"))
 

@@ -91,7 +91,7 @@ class MemberHost(Process):
         self.on_interest: Callable[[], None] = lambda: None
         """Told when the user of a running process has subscribed to something else."""
         self.read_to: Callable[[TopicPartition], int] = lambda partition: _FAR
-        """Up to where a partition may be read now."""
+        """The offset up to which a partition may be read now."""
         self._next_interest: Interest | None = None
         self._bootstrap = bootstrap
         self._random = around.random(f"member {spec.name}")
@@ -168,7 +168,7 @@ class MemberHost(Process):
         )
 
     def topics(self, there: Iterable[str]) -> tuple[str, ...]:
-        """Those of the topics that are `there` to which it subscribes, or would if it ran."""
+        """The topics that are `there` and that it subscribes to, or would if it ran."""
         return self.interest.among(there)
 
     @property
@@ -341,7 +341,7 @@ class MemberHost(Process):
         self._work.begin(records * self.spec.processing_ms, partial(self._processed, batch))
 
     def slow_down(self, factor: float) -> None:
-        """Its work takes `factor` times as long; below 1 it goes faster."""
+        """Make its work take `factor` times as long; below 1 it is faster."""
         self._work.slow_down(factor)
 
     def _processed(self, batch: Batch) -> None:

@@ -20,7 +20,7 @@ from kgroup.sim.world.process import Process
 
 
 class MemberTrace:
-    """Tells of the processes of one member, each event with the world's time."""
+    """Traces the processes of one member, each event with the world's time."""
 
     def __init__(self, process: Process, group: str, tell: Callable[[TraceEvent], None]) -> None:
         self._process = process
@@ -53,7 +53,7 @@ class MemberTrace:
         )
 
     def moved(self, machine: Member) -> None:
-        """The member's state in its group, unless it is the one that was told last."""
+        """The member's state in its group, unless it was the last one reported."""
         now = (machine.state, machine.generation, machine.member_id, machine.is_leader)
         if now == self._last_told:
             return

@@ -83,7 +83,7 @@ class Network:
         return name in self._isolated or other in self._isolated or frozenset((name, other)) in self._cuts
 
     def cut(self, target: str, other: str | None) -> None:
-        """No packet passes between `target` and `other`, or anybody; cuts of the same ways add up."""
+        """Stop all packets between `target` and `other`, or anyone; cuts of the same ways add up."""
         if other is None:
             self._isolated[target] = self._isolated.get(target, 0) + 1
         else:

@@ -156,7 +156,7 @@ class NodeHost(Process):
             self._host.network.send(connection.down, arrive)
 
     def lost(self, connection: Connection) -> None:
-        """The client has hung up. What it waited for goes on without it."""
+        """The client has hung up. What it waited for continues without it."""
         self.deliver(partial(self._forget, connection))
 
     def _forget(self, connection: Connection) -> None:
@@ -175,7 +175,7 @@ class NodeHost(Process):
 
     @property
     def may_tick(self) -> bool:
-        """Its timers run: a slow disk does not stop them, a pause does."""
+        """Whether its timers run: a slow disk does not stop them, a pause does."""
         if self.schedule.now_ms >= self.still_until_ms:
             return self.is_running
         return self.is_running and self.still_until_ms <= self._disk_until_ms

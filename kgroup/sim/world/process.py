@@ -15,7 +15,7 @@ class Process:
         self.number = 0
         """Counts the processes of this name: what is meant for an earlier one must not reach this one."""
         self.still_until_ms = 0
-        """The time at which it goes on; a time that has passed if it does not stand still."""
+        """The time at which it continues; a past time if it does not stand still."""
         self._inbox: deque[Action] = deque()
         self._skew_ms = 0
         self._clock_ms = 0
@@ -32,7 +32,7 @@ class Process:
 
     @property
     def is_clock_ahead(self) -> bool:
-        """It was set back, and stands until the time has caught up."""
+        """Whether the clock was set back and stands until the time has caught up."""
         return self._clock_ms > self.schedule.now_ms + self._skew_ms
 
     def world_ms(self, clock_ms: int) -> int:
@@ -40,7 +40,7 @@ class Process:
         return clock_ms - self._skew_ms
 
     def skew(self, by_ms: int) -> None:
-        """Its clock jumps."""
+        """Make its clock jump."""
         self._skew_ms += by_ms
         self.jumped_ms = self.schedule.now_ms
 
@@ -48,7 +48,7 @@ class Process:
 
     @property
     def is_still(self) -> bool:
-        """It is paused, or waits for its disk."""
+        """Whether it is paused, or waits for its disk."""
         return self.schedule.now_ms < self.still_until_ms
 
     def stand_still(self, until_ms: int) -> None:

@@ -1,4 +1,4 @@
-"""A member that follows a plan: it commits what it is told to, and its user can stall."""
+"""A member that follows a plan: it commits as planned, and its user can stall."""
 
 from dataclasses import replace
 from functools import partial

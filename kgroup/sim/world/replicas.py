@@ -14,7 +14,8 @@ class Replicas:
     """The copies of one partition. They begin level; the one that leads appends, the others follow.
 
     There is one log, the leader's. `ends`: where each copy ends. `read_to`: the highest high watermark that
-    any leader has had, so that readers may have what lies below. `on_cut` is told how many records go.
+    any leader has had, so that readers may have what lies below. `on_cut` is called with the number of
+    records cut.
     """
 
     def __init__(

@@ -50,7 +50,7 @@ class Replication:
             self.catch_up(partition)
 
     def hold_back(self, topic: str) -> None:
-        """Its followers lag from now on, if they are to: what there is so far is everywhere."""
+        """Have its followers lag from now on, if they are to: what there is so far is everywhere."""
         if not self._slowest_ms.get(topic):
             return
         for partition in self._partitions(topic):
@@ -69,7 +69,7 @@ class Replication:
             self.hold_back(topic)
 
     def read_to(self, partition: TopicPartition) -> int:
-        """Up to where a partition may be read, or was at some time."""
+        """The offset up to which a partition may be read, or could at some time."""
         apart = self._apart.get(partition)
         if apart is not None:
             return apart.read_to

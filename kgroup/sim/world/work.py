@@ -24,7 +24,7 @@ class Work:
         self._look_then()
 
     def drop(self) -> None:
-        """It will never be done."""
+        """Drop the work: it will never be done."""
         self._at_end = None
 
     def postpone(self, by_ms: int) -> None:

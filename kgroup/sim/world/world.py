@@ -75,7 +75,7 @@ def run(
 ) -> Run:
     """Play a scenario. The same seed gives the same run, event for event.
 
-    `storage`: where the logs go, None: nowhere. `on_event` is told what happens, as it happens. Without
+    `storage`: where the logs go, None: nowhere. `on_event` is called with each event. Without
     `codec` most requests travel as values, which is quicker and changes nothing. `until_settled`: end as soon
     as everything has settled, not when the scenario's time is over. Raises InputError for a topic that cannot
     be made, SourceError if the storage fails.
@@ -180,7 +180,7 @@ class World:
                 raise InputError(f"topic {topic.name!r} is there already")
 
     def _create_topic(self, topic: SimTopic) -> None:
-        """While the scenario plays: as soon as there is a node that can be asked."""
+        """Create a topic in mid-scenario: as soon as there is a node that can be asked."""
         now_ms = self.schedule.now_ms
         if not self.cluster.cluster.alive:
             self.schedule.at(now_ms + ASK_AGAIN_MS, partial(self._create_topic, topic))
@@ -237,7 +237,7 @@ class World:
         )
 
     def _run(self, until_ms: int) -> None:
-        """Go on, through losses of power."""
+        """Continue, through losses of power."""
         while True:
             try:
                 self.schedule.run(until_ms)
@@ -274,7 +274,7 @@ class World:
         return self.cluster.cluster.topic_names.get(topic_id)
 
     def _settle(self, healed_ms: int, until_settled: bool) -> int | None:
-        """Go on without faults; returns how long it took until everything had settled, None: it has not."""
+        """Continue without faults; returns the time until everything had settled, None: it has not."""
         end_ms = healed_ms + self.scenario.settle_ms
         settled_ms: int | None = None
         while self.schedule.now_ms < end_ms and not (until_settled and settled_ms is not None):

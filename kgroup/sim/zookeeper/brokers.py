@@ -84,7 +84,7 @@ class Brokers:
         return sorted(self._counts)
 
     def create(self, topic: SimTopic) -> None:
-        """Make a topic; whoever subscribes by a pattern watches for it."""
+        """Make a topic; subscribers by pattern watch for it."""
         self._counts[topic.name] = topic.partitions
         self._inflows[topic.name] = Inflow(topic.records_per_s, topic.partitions, self._schedule.now_ms)
         self._write_topic(topic.name)

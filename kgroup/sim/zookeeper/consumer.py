@@ -34,14 +34,14 @@ BROKER_TOPICS: Final = "/brokers/topics"
 
 @dataclass(frozen=True, slots=True)
 class Sleep:
-    """Go on after `ms` milliseconds."""
+    """Continue after `ms` milliseconds."""
 
     ms: int
 
 
 @dataclass(frozen=True, slots=True)
 class WaitForWatch:
-    """Go on when a watch has fired since the last wait."""
+    """Continue when a watch has fired since the last wait."""
 
 
 Script = Generator[Operation | Sleep | WaitForWatch, Answer, None]
@@ -91,8 +91,8 @@ class GroupPaths:
 class ZookeeperConsumer:
     """One consumer.
 
-    `first_of` is where it begins without an offset (auto.offset.reset). `on_attempt` is told of every
-    attempt, from 0, and `on_outcome` whether one succeeded.
+    `first_of` is where it begins without an offset (auto.offset.reset). `on_attempt` is called with every
+    attempt, from 0, and `on_outcome` with its success.
     """
 
     def __init__(
@@ -168,7 +168,7 @@ class ZookeeperConsumer:
                 yield Exists(topic_path(topic), watch=True)
 
     def _match_again(self) -> Script:
-        """`WildcardStreamsHandler.handleTopicEvent`: register anew if it matches other topics now."""
+        """`WildcardStreamsHandler.handleTopicEvent`: register again if it matches other topics now."""
         there = yield GetChildren(BROKER_TOPICS)
         matched = self._interest.among(there.children)
         if matched == self._topics:

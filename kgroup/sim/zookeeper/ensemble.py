@@ -1,6 +1,6 @@
 """ZooKeeper as its clients see it: a tree of znodes, sessions with ephemeral znodes, one-shot watches.
 
-Pure: requests come in one at a time, and what watches have to tell goes out through `notify`. Sessions time
+Pure: requests come in one at a time, and watch events go out through `notify`. Sessions time
 out when `expire` says so; pings, latency and lost connections are the world's. Source: the ZooKeeper
 programmer's guide ("Ephemeral Nodes", "ZooKeeper Sessions", "ZooKeeper Watches").
 """
@@ -93,14 +93,14 @@ class _Znode:
 
 
 OnChange = Callable[[str, TreeChange, str | None, int | None], None]
-"""Told of a znode's path, its change, its data (None: gone) and the session that it is ephemeral to."""
+"""Called with a znode's path, its change, its data (None: gone) and its session if ephemeral."""
 
 
 class Zookeeper:
     """The ensemble as one: every request is applied at one moment, in one order.
 
     `notify(session, path)` is called before the request that fires the watch is answered, and after
-    `on_change` was told of the change.
+    `on_change` was called.
     """
 
     def __init__(

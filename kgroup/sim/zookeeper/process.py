@@ -35,7 +35,7 @@ from kgroup.sim.zookeeper.trace import (
 class ConsumerSurroundings:
     """Shared by all processes. `end_of(member, partition)`: the log end, None without a leader in reach.
 
-    `on_session(session, process)`: whom the watches of this session are to be told.
+    `on_session(session, process)`: the process that hears of this session's watches.
     """
 
     schedule: Schedule
@@ -51,7 +51,7 @@ class ConsumerSurroundings:
 
 
 class ConsumerProcess:
-    """One process, from its start to its end: `on_gone` is told `closed` or `killed`.
+    """One process, from its start to its end: `on_gone` is called with `closed` or `killed`.
 
     A process that was killed, or is closed, never does anything again.
     """
@@ -141,7 +141,7 @@ class ConsumerProcess:
             self._around.measures.go_on(self.member.name, self._now_ms)
 
     def resume(self) -> None:
-        """Go on, unaware."""
+        """Continue, unaware."""
         self._still -= 1
         if self._still or not self.alive:
             return

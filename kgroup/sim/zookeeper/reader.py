@@ -93,7 +93,7 @@ class Reader:
         self._still = True
 
     def wake(self) -> None:
-        """It goes on where it was, unaware of the time that has passed."""
+        """It continues where it was, unaware of the time that has passed."""
         self._still = False
         self._go_on()
 

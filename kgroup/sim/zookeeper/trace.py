@@ -18,7 +18,7 @@ class ConsumerRegistered:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WatchFired:
-    """A consumer is told that something under `path` has changed."""
+    """A consumer hears that something under `path` has changed."""
 
     at_ms: int
     member: str
@@ -28,7 +28,7 @@ class WatchFired:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RebalanceAttempted:
-    """A consumer tries to rebalance by itself, for the `attempt`-th time (from 0) since it was told."""
+    """A consumer tries to rebalance by itself, for the `attempt`-th time (from 0) since it heard."""
 
     at_ms: int
     member: str
@@ -49,7 +49,7 @@ class RebalanceGivenUp:
 class SessionExpired:
     """ZooKeeper did not hear of a consumer for a session timeout: its ephemeral znodes are gone.
 
-    The consumer does not know yet: it may go on reading what others own now.
+    The consumer does not know yet: it may continue reading what others own now.
     """
 
     at_ms: int

@@ -81,7 +81,7 @@ def run_zookeeper(
 
 
 def _clipped(fault: Fault, duration_ms: int) -> Fault:
-    """No fault lasts longer than the scenario plays."""
+    """The fault, cut to end no later than the scenario."""
     if fault.duration_ms is None:
         return fault
     return replace(fault, duration_ms=min(fault.duration_ms, duration_ms - fault.at_ms))

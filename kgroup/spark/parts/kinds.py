@@ -26,7 +26,7 @@ from kgroup.spark.parts.packing import (
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A message of an executor, besides the rows that it makes: what JSON has."""
+    """A message from an executor, next to its rows, in JSON's types."""
 
     value: Any
 

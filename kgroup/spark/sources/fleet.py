@@ -60,7 +60,7 @@ class FleetReader(TableReader):
         }
 
     def partitions(self) -> Sequence[InputPartition]:
-        """Those of all clusters that the conditions leave. Raises SourceError as its readers do."""
+        """The partitions of all clusters that the conditions leave. Raises SourceError as its readers do."""
         asked = [each for each in self.conditions if each.column == CLUSTER.name]
         mask = mask_of(asked, lambda _: pa.array(list(self._readers), CLUSTER.type))
         names = [name for at, name in enumerate(self._readers) if mask is None or mask[at].as_py()]
@@ -86,7 +86,7 @@ class FleetReader(TableReader):
             return name, ()
 
     def _reader(self, name: str) -> TableReader:
-        """The reader of one cluster, with what this one was told since it was made."""
+        """The reader of one cluster, with the settings this one got since it was made."""
         reader = self._readers[name]
         reader.storage = self.storage
         reader.conditions[:] = [each for each in self.conditions if each.column != CLUSTER.name]

@@ -99,7 +99,7 @@ class OffsetsSource(TableSource):
         return type(cls.__name__, (cls,), members)
 
     def options_known(self) -> tuple[str, ...]:
-        """Those of streams only where one is given: Spark does not say for what it asks the schema."""
+        """The options; those of streams only if one is given, as the schema may be asked for either."""
         given = {name.lower() for name in self.options}
         is_stream = any(name.lower() in given for name in STREAM_OPTIONS)
         return (*self.OPTIONS, *STREAM_OPTIONS) if is_stream else self.OPTIONS
@@ -133,7 +133,7 @@ class OffsetsOptions:
 
     @classmethod
     def of_stream(cls, given: GivenOptions) -> "OffsetsOptions":
-        """Those that are for streams, too."""
+        """The options that also apply to streams."""
         damage = given.choice("damage", OnDamage.FAIL)
         return cls(paths=(), damage=damage, task_bytes=TASK_BYTES_MAX, offsets_partitions=0)
 
@@ -168,7 +168,7 @@ class OffsetsTask(InputPartition):
 
     @property
     def likenesses(self) -> tuple[Likeness, ...]:
-        """The folders that stand for URIs."""
+        """The folders that are likenesses of URIs."""
         likenesses: tuple[Likeness, ...] = self.value[1]
         return likenesses
 
@@ -275,7 +275,7 @@ def _column(rows: pa.RecordBatch, outcomes: Outcomes, name: str) -> Any:
 
 
 def _topic_ids(values: Any) -> Any:
-    """As Kafka writes them."""
+    """Topic ids as Kafka writes them."""
     encoded = values.dictionary_encode()
     texts = [topic_id_text(UUID(bytes=raw)) for raw in encoded.dictionary.to_pylist()]
     return pc.take(pa.array(texts, pa.string()), encoded.indices)

@@ -140,7 +140,7 @@ class GivenOptions:
         return int(time.timestamp() * 1000)
 
     def text(self, name: str) -> str | None:
-        """Any text that is not empty; None without one."""
+        """The option's text, which may not be empty; None if not given."""
         text = self._options.get(name.lower())
         if text == "":
             raise self._wrong(name, "a text")

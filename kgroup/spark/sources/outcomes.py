@@ -84,7 +84,7 @@ class Outcomes:
 
         for block in RowReader().read(part):
             if isinstance(block, Damage):
-                continue  # whoever reads the records reports it
+                continue  # reading the records reports it
             rows = block.rows[:, : block.count]
             is_marker = (rows[KIND] == COMMITTED) | (rows[KIND] == ABORTED)
             markers = rows[:, is_marker]

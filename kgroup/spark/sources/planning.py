@@ -45,7 +45,7 @@ class FoundLogs:
 
     @property
     def likenesses(self) -> tuple[Likeness, ...]:
-        """The folders that stand for URIs."""
+        """The folders that are likenesses of URIs."""
         return () if self.remote is None else self.remote.likenesses
 
 
@@ -129,7 +129,7 @@ def whole_segments(sources: Sources) -> dict[int, list["SegmentFile"]]:
 
 
 def _kept(sources: Sources, partitions: "set[int] | frozenset[int]") -> Sources:
-    """Those of these partitions, and those of which nobody knows the partition."""
+    """The sources of these partitions, and those of an unknown partition."""
     kept = tuple(each for each in sources if each.partition in partitions or each.partition < 0)
     return replace(sources, segments=kept)
 

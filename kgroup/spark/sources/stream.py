@@ -80,7 +80,7 @@ class Rows(Protocol):
     def scanned(
         self, slices: "Iterable[Slice]", outcomes: Outcomes, since_offset: int = 0
     ) -> Iterator[pa.RecordBatch]:
-        """Those from an offset on."""
+        """The rows from an offset on."""
         ...
 
 

@@ -39,7 +39,7 @@ COMMON_OPTIONS: Final = (
 
 TIME: Final = pa.timestamp("us", "UTC")
 TIMES: Final = ("record_timestamp", "time")
-"""When what a row tells of was logged."""
+"""The columns with the time at which a row's subject was logged."""
 
 
 def table(columns: Sequence[tuple[str, pa.DataType]], *, required: Collection[str]) -> pa.Schema:
@@ -102,7 +102,7 @@ class TableSource(DataSource):
         return pa.schema([CLUSTER, *self.TABLE]) if CLUSTERS in given else self.TABLE
 
     def options_known(self) -> tuple[str, ...]:
-        """The options that it takes besides those that all take."""
+        """The options it takes in addition to the common ones."""
         return self.OPTIONS
 
     @abstractmethod

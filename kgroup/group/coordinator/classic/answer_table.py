@@ -47,7 +47,7 @@ class Trigger(StrEnum):
 
 
 class Action(StrEnum):
-    """One way to go on; its value stands in the cells of `docs/coordinator.md`, explained by `MEANINGS`."""
+    """A way to proceed; its value stands in the cells of `docs/coordinator.md`, explained by `MEANINGS`."""
 
     REFUSE = "refuse"
     NOTHING = "nothing"

@@ -93,12 +93,12 @@ class ClassicGroup:
 
     @property
     def is_empty(self) -> bool:
-        """No members count: the state is Empty."""
+        """Whether the state is Empty: no member counts."""
         return self.state is GroupState.EMPTY
 
     @property
     def uses_consumer_protocol(self) -> bool:
-        """Its members are Kafka consumers, whose subscriptions the coordinator can read."""
+        """Whether its members are Kafka consumers, whose subscriptions the coordinator can read."""
         return self.protocol_type == CONSUMER_PROTOCOL
 
     def subscribes(self, topic: str) -> bool:

@@ -241,7 +241,7 @@ class ClassicGroups:
         return ClassicGroup(group_id, self._turn.now_ms)
 
     def abandon(self, group_id: str, error: ErrorCode) -> None:
-        """Another kind takes the group over: whoever waits hears `error`, and its deadlines are void."""
+        """Another kind takes the group over: waiting members get `error`, and its deadlines are void."""
         group = self._groups.get(group_id)
         if group is not None:
             self._rules.unload(group, error)

@@ -99,7 +99,7 @@ class ClassicRounds:
 
     def _complete_if_ready(self, group: ClassicGroup) -> None:
         """End the joining if nobody is missing."""
-        # The first round of an empty group waits out its delay whoever is there (KIP-134).
+        # The first round of an empty group waits out its delay, no matter who is there (KIP-134).
         if group.previous_state is not S.EMPTY and group.everyone_joined:
             self._complete_join(group)
 

@@ -267,7 +267,7 @@ class ClassicRules:
         return E.NONE
 
     def session_deadline(self, group: ClassicGroup, member_id: str) -> None:
-        """No sign of life for a session: the member, or the id that nobody came back with, is out."""
+        """Remove the member, or the id nobody came back with, after a session without a sign of life."""
         if member_id in group.pending_joins:
             self._rounds.drop(group, member_id, "did not come back with its member id")
             self._rounds.go_on(group, ANSWERS[Trigger.PENDING_DEADLINE][group.state].action, "an id expired")

@@ -66,7 +66,7 @@ class ConsumerGroup:
 
     @property
     def state(self) -> GroupState:
-        """Worked out anew: from the members and how far they have come."""
+        """Computed from the members and their progress, each time."""
         if not self.members:
             return GroupState.EMPTY
         if self.epoch > self.assignment_epoch:
@@ -76,7 +76,7 @@ class ConsumerGroup:
         return GroupState.RECONCILING
 
     def metadata_is_old(self, now_ms: int) -> bool:
-        """It is time to look at the topics again."""
+        """Whether it is time to look at the topics again."""
         return now_ms >= self.refresh_ms or self.epoch < self.refresh_epoch
 
     def epoch_of(self, topic_id: UUID, partition: int) -> int:
@@ -93,7 +93,7 @@ class ConsumerGroup:
         return None if member_id is None else self.members.get(member_id)
 
     def waits_for_others(self, member: ConsumerMember) -> bool:
-        """A partition of its target is still with somebody else."""
+        """Whether a partition of its target still has another owner."""
         return any(
             partition not in member.assigned.get(topic_id, {}) and self.epoch_of(topic_id, partition) != FREE
             for topic_id, partitions in self.target(member.member_id).items()
@@ -236,7 +236,7 @@ class ConsumerGroup:
             self._subscribers[new.regex] += 1
 
     def _release(self, member: ConsumerMember) -> None:
-        """Free what the member had, unless somebody has taken it since at another epoch."""
+        """Free what the member had, unless it was taken since at another epoch."""
         for owned in (member.assigned, member.revoking):
             for topic_id, partitions in owned.items():
                 epochs = self._partition_epochs.get(topic_id)

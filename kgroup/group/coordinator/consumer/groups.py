@@ -371,7 +371,7 @@ class ConsumerGroups:
         return E.NONE
 
     def check_delete(self, group_id: str) -> ErrorCode:
-        """Only an Empty group can be deleted."""
+        """The error unless the group is Empty: only then can it be deleted."""
         return E.NON_EMPTY_GROUP if self._groups[group_id].members else E.NONE
 
     def subscribes(self, group_id: str, topic: str) -> bool:
@@ -430,7 +430,7 @@ class ConsumerGroups:
                     self._timers.schedule(rebalance, self._turn.now_ms + member.rebalance_timeout_ms)
 
     def unload(self, error: ErrorCode) -> None:
-        """Nobody waits: every request is answered at once."""
+        """Nothing to do, as no request waits: all are answered at once."""
 
     def drop(self, group_id: str) -> None:
         """Forget a group whose records another kind has written over."""
@@ -471,7 +471,7 @@ class ConsumerGroups:
         return self._groups.get(group_id)
 
     def is_empty(self, group_id: str) -> bool:
-        """There is such a group, and it has no members."""
+        """Whether there is such a group without members."""
         group = self._groups.get(group_id)
         return group is not None and not group.members
 

@@ -138,7 +138,7 @@ class Migration:
         )
 
     def may_downgrade_without(self, group: ConsumerGroup, leaving: Iterable[ConsumerMember]) -> bool:
-        """Those who leave are the last ones that speak the consumer protocol, and somebody stays."""
+        """Whether the leaving members are the last that speak the consumer protocol, and others stay."""
         gone = list(leaving)
         stay = len(group.members) - len(gone)
         return (

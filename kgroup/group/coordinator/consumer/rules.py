@@ -270,7 +270,7 @@ class ConsumerRules:
     # ---- what it gets -------------------------------------------------------------------------
 
     def target_of(self, group: ConsumerGroup, wish: Subscribed, plan: Plan) -> tuple[int, Target]:
-        """The epoch and the target to go for; worked out anew if the group's epoch is ahead.
+        """The epoch and the target to go for; recomputed if the group's epoch is ahead.
 
         Not before the assignment interval is over (KIP-1263): until then the last one stands.
         """

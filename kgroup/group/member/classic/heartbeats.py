@@ -28,7 +28,7 @@ class Heartbeats:
         self.heard(now_ms)
 
     def heard(self, now_ms: int) -> None:
-        """The coordinator knows that the member lives: a session begins anew."""
+        """The coordinator knows that the member lives: a session begins again."""
         self.session_end_ms = now_ms + self._settings.session_timeout_ms
 
     def send(self, group_id: str, coordinator: Node, now_ms: int) -> None:

@@ -41,7 +41,7 @@ class ClassicMember(Machine):
         return self._rounds.is_leader
 
     def enforce_rebalance(self) -> None:
-        """The next turn joins anew, as `Consumer.enforceRebalance` has it (KIP-568).
+        """The next turn joins again, as `Consumer.enforceRebalance` has it (KIP-568).
 
         A coordinator takes that for a round if it comes from the leader.
         """

@@ -99,7 +99,7 @@ class Rounds:
             self._join()
 
     def request_rejoin(self, reason: str) -> None:
-        """Join again at the next poll; the coordinator is told the last reason."""
+        """Join again at the next poll; the coordinator gets the last reason."""
         self._rejoin_reason = reason
 
     def take(self, answer: MemberResponse, now_ms: int) -> None:
@@ -435,7 +435,7 @@ class Rounds:
             self._coordinator.lost()
 
     def leave(self, reason: str, *, even_static: bool = False) -> int | None:
-        """Out of the group; returns the LeaveGroup's id.
+        """Leave the group; returns the LeaveGroup's id.
 
         A static member stays until its session ends, unless `even_static`.
         """

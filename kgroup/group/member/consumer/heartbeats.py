@@ -114,7 +114,7 @@ class ConsumerHeartbeats:
         self.due_ms = self._sent_ms + interval_ms
 
     def failed(self, now_ms: int, *, pause: bool) -> None:
-        """It was refused or found no answer: the next one is due at once, or after a back-off."""
+        """Note a refused or unanswered heartbeat: the next one is due at once, or after a back-off."""
         self.request = None
         self._said = _Said()
         self.due_ms = now_ms
@@ -132,7 +132,7 @@ class ConsumerHeartbeats:
 
 
 def by_topic_id(partitions: Iterable[IdPartition]) -> tuple[tuple[UUID, tuple[int, ...]], ...]:
-    """As a heartbeat lists them, in ascending order."""
+    """Partitions as a heartbeat lists them, in ascending order."""
     topics: dict[UUID, list[int]] = {}
     for topic_id, number in sorted(partitions):
         topics.setdefault(topic_id, []).append(number)

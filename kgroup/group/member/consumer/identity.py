@@ -82,6 +82,6 @@ class ConsumerIdentity:
         self.generation = epoch
 
     def drop(self, state: ConsumerState) -> None:
-        """Out of the group."""
+        """Drop out of the group."""
         self.move(state)
         self.generation = JOINING_EPOCH

@@ -79,7 +79,7 @@ class ConsumerMembership:
     # ---- the user ---------------------------------------------------------------------------------
 
     def on_poll(self, now_ms: int) -> None:
-        """The user is here: join, give up what was lost, go on with a reconciliation."""
+        """The user is here: join, give up what was lost, continue with a reconciliation."""
         self._polled_ms = now_ms
         if not self._subscriptions.in_group:
             return
@@ -93,7 +93,7 @@ class ConsumerMembership:
             self._reconcile(now_ms)
 
     def wants_poll(self, now_ms: int) -> bool:
-        """Whether a poll would go on with something."""
+        """Whether a poll would continue with something."""
         if not self._subscriptions.in_group:
             return False
         state = self._identity.state
@@ -260,7 +260,7 @@ class ConsumerMembership:
             self._out(S.STALE)
 
     def leave(self, reason: str, *, even_static: bool = False) -> int | None:
-        """Out of the group; returns the id of the heartbeat that says so.
+        """Leave the group; returns the id of the heartbeat that says so.
 
         A static member keeps its place for a session, unless `even_static` (KIP-1092). The protocol has no
         room for the reason.
