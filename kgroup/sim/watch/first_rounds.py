@@ -1,4 +1,7 @@
-"""Members that Kafka's own coordinator fails on, because their group has not chosen a protocol yet."""
+"""What the first member of the consumer protocol brings about where a round of its classic group is on.
+
+Kafka's own coordinator sends back those who wait, and fails if the group has not chosen a protocol yet.
+"""
 
 from kgroup.group.coordinator.classic.group import ClassicGroup
 from kgroup.group.coordinator.consumer.member import JOINING
@@ -9,6 +12,22 @@ from kgroup.protocol.requests.consumer_group import ConsumerGroupHeartbeat, Cons
 from kgroup.protocol.requests.coordinator import ReplyBody, RequestBody
 
 
+def sends_back(body: RequestBody, group: ClassicGroup | None, settings: GroupSettings) -> bool:
+    """Whether this request sends back all who wait in a round of its classic group, as the group is now.
+
+    A first member of the consumer protocol does that as soon as the group's kind, size and the policy do not
+    forbid the upgrade: also if the newcomer is refused after that, and the round goes on without it.
+    """
+    return (
+        isinstance(body, ConsumerGroupHeartbeat)
+        and body.member_epoch == JOINING
+        and group is not None
+        and len(group.members) <= settings.consumer_max_size
+        and group.uses_consumer_protocol
+        and settings.consumer_migration_policy in UPGRADES
+    )
+
+
 def fails(body: RequestBody, group: ClassicGroup | None, settings: GroupSettings) -> bool:
     """Whether Kafka's coordinator fails on this request, with its classic group as it is now.
 
@@ -17,13 +36,10 @@ def fails(body: RequestBody, group: ClassicGroup | None, settings: GroupSettings
     round, or the first one after the group was Empty, there is none: the answer is UNKNOWN_SERVER_ERROR.
     """
     return (
-        isinstance(body, ConsumerGroupHeartbeat)
-        and body.member_epoch == JOINING
+        sends_back(body, group, settings)
         and group is not None
-        and 0 < len(group.members) <= settings.consumer_max_size
-        and group.uses_consumer_protocol
+        and len(group.members) > 0
         and group.protocol_name is None
-        and settings.consumer_migration_policy in UPGRADES
     )
 
 

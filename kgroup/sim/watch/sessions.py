@@ -32,6 +32,7 @@ from kgroup.protocol.requests.coordinator import (
     SyncGroupResponse,
 )
 from kgroup.sim.watch.coordinators import LOOK_EVERY_MS, SLACK_MS, CoordinatorChecker, Scene, Ticket
+from kgroup.sim.watch.first_rounds import sends_back
 from kgroup.sim.watch.result import ALIVE_STAY, DEADLINES, ROUNDS_END, SESSIONS_END
 
 S = GroupState
@@ -57,6 +58,7 @@ class Sessions(CoordinatorChecker):
         self._seats: dict[int, int] = {}  # by request: the session timeout of the member before
         self._of_known: set[int] = set()  # requests of members that were there, or whose id was given out
         self._out_before_answer: dict[int, str] = {}  # by request: what is wrong if it waited
+        self._sent_back: set[int] = set()  # requests that an upgrade, tried or done, gives up
 
     def loaded(self, now_ms: int) -> None:
         """Everybody has a session more."""
@@ -68,6 +70,10 @@ class Sessions(CoordinatorChecker):
     def asked(self, ticket: Ticket) -> None:
         """A static member takes over the session of the member it replaces."""
         body = ticket.body
+        if isinstance(body, ConsumerGroupHeartbeat):
+            if sends_back(body, self.scene.group(body.group_id), self.scene.settings):
+                self._send_back(body.group_id)
+            return
         group = self.scene.group(body.group_id) if isinstance(body, JoinGroup | SyncGroup) else None
         if group is None or not isinstance(body, JoinGroup | SyncGroup):
             return
@@ -79,9 +85,16 @@ class Sessions(CoordinatorChecker):
         if seat is not None and not body.member_id:
             self._seats[ticket.request_id] = seat.session_timeout_ms
 
+    def _send_back(self, group_id: str) -> None:
+        for request_id, ticket in self.scene.tickets.items():
+            if isinstance(ticket.body, SyncGroup) and ticket.body.group_id == group_id:
+                self._sent_back.add(request_id)
+
     def answered(self, ticket: Ticket, reply: ReplyBody, now_ms: int) -> None:
         """Some answers prove that the coordinator knows that the member lives."""
         body = ticket.body
+        was_sent_back = ticket.request_id in self._sent_back
+        self._sent_back.discard(ticket.request_id)
         why = self._out_before_answer.pop(ticket.request_id, None)
         self._of_known.discard(ticket.request_id)
         refused = E.NONE
@@ -99,7 +112,10 @@ class Sessions(CoordinatorChecker):
             case JoinGroup(), JoinGroupResponse():
                 self._joined(ticket, body, reply, now_ms)
             case SyncGroup(), SyncGroupResponse() if reply.error_code in _SIGNS:
-                is_sure = ticket.state is S.COMPLETING_REBALANCE
+                # A rebalance that begins extends the sessions of those who wait for the leader. An upgrade
+                # that is tried only gives their requests up, as Kafka's completeAllSyncFutures does.
+                was_given_up = was_sent_back and reply.error_code is E.REBALANCE_IN_PROGRESS
+                is_sure = ticket.state is S.COMPLETING_REBALANCE and not was_given_up
                 self._sign(body.group_id, body.member_id, now_ms, is_sure=is_sure)
             case _:
                 pass
@@ -215,6 +231,7 @@ class Sessions(CoordinatorChecker):
         for key in [key for key in self._sessions if self.scene.consumer_group(key[0]) is not None]:
             del self._sessions[key]  # sessions of another kind; back in a classic group they start over
         self._of_known &= self.scene.tickets.keys()
+        self._sent_back &= self.scene.tickets.keys()
         for group in self.scene.groups():
             for member in group.members.values():
                 key = (group.group_id, member.member_id)

@@ -44,6 +44,8 @@ TWICE = (621892, Swarm.CONSUMER)
 """A first heartbeat is delivered twice, and only the second answer gives the member orders-8."""
 DOWN = (640841, Swarm.MIGRATION)
 """The coordinator moves 1.5 s after the last member of the consumer protocol was put out."""
+DESERTED = (940393, Swarm.MIGRATION)
+"""The only member leaves its group in the first round, and comes back within it by the other protocol."""
 EARLY = (920200, Swarm.CONSUMER)
 """A classic stranger waits in the first round of the group when its two members join."""
 
@@ -75,10 +77,32 @@ def test_who_comes_in_the_first_round_of_a_classic_group_is_started_again() -> N
     assert MEMBERS_GO_ON in KNOWN
 
 
+def test_who_comes_in_a_first_round_that_all_have_left_is_let_in() -> None:
+    run = run_seed(*DESERTED)
+    assert (run.violations, run.known) == ((), ())
+
+
+def test_a_coordinator_that_fails_on_a_round_without_members_has_no_excuse(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """On the same seed."""
+    rule = Migration._consumer_group_of
+
+    def consumer_group_of(self: Migration, classic: ClassicGroup) -> ConsumerGroup:
+        if classic.protocol_name is None:
+            raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR, "")
+        return rule(self, classic)
+
+    monkeypatch.setattr(Migration, "_consumer_group_of", consumer_group_of)
+    run = run_seed(*DESERTED)
+    assert [checker for checker, _ in found(run.violations)] == [MEMBERS_GO_ON]
+    assert run.known == ()
+
+
 def test_a_group_that_is_upgraded_before_it_has_a_protocol_is_no_group_of_kafkas(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """On the same seed: it would begin at epoch 0, with which its members cannot go on."""
+    """On the same seed: Kafka's would refuse the newcomer."""
     rule = Migration._consumer_group_of
 
     def consumer_group_of(self: Migration, classic: ClassicGroup) -> ConsumerGroup:
@@ -87,7 +111,9 @@ def test_a_group_that_is_upgraded_before_it_has_a_protocol_is_no_group_of_kafkas
 
     monkeypatch.setattr(Migration, "_consumer_group_of", consumer_group_of)
     run = run_seed(*EARLY)
-    assert {ANSWERS_FIT, MEMBERS_GO_ON} <= {checker for checker, _ in found(run.violations)}
+    [(checker, what)] = found(run.violations)
+    assert checker == ANSWERS_FIT
+    assert what.endswith("ConsumerGroupHeartbeat is answered NONE, and UNKNOWN_SERVER_ERROR is due")
     assert run.known == ()
 
 
@@ -346,6 +372,7 @@ def test_a_first_round_fails_who_comes() -> None:
         ),
         pytest.param(COMES, None, SETTINGS, id="no-group"),
         pytest.param(COMES, ClassicGroup("g", 0), SETTINGS, id="nobody-in-it"),
+        pytest.param(COMES, in_its_first_round(members={}), SETTINGS, id="all-have-left"),
         pytest.param(COMES, in_its_first_round(protocol_name="range"), SETTINGS, id="a-protocol"),
         pytest.param(COMES, in_its_first_round(protocol_type="connect"), SETTINGS, id="no-consumers"),
         pytest.param(COMES, in_its_first_round(), GroupSettings(consumer_max_size=0), id="too-large"),

@@ -12,14 +12,17 @@ from kgroup.group.coordinator.classic.states import GroupState
 from kgroup.group.coordinator.events import GenerationFormed, MemberAdded, MemberRemoved, RebalanceStarted
 from kgroup.group.coordinator.settings import GroupSettings
 from kgroup.protocol.error_codes import ErrorCode
+from kgroup.protocol.requests.consumer_group import ConsumerGroupHeartbeat
 from kgroup.protocol.requests.coordinator import (
     JoinGroup,
     JoinGroupResponse,
     ReplyBody,
+    RequestBody,
     SyncGroup,
     SyncGroupResponse,
 )
 from kgroup.sim.scenario.scenario import Scenario
+from kgroup.sim.swarm import Swarm, run_seed
 from kgroup.sim.watch.coordinators import Scene, Ticket
 from kgroup.sim.watch.log_model import LogModel
 from kgroup.sim.watch.result import ALIVE_STAY, ROUNDS_END
@@ -92,9 +95,9 @@ class Stage:
     def __iter__(self) -> Iterator[str]:
         return iter(("g",))
 
-    def ask(self, body: JoinGroup | SyncGroup) -> Ticket:
+    def ask(self, body: RequestBody, request_id: int = 1) -> Ticket:
         ticket = Ticket(
-            request_id=1,
+            request_id=request_id,
             body=body,
             client_id="c",
             asked_ms=10_000,
@@ -102,7 +105,7 @@ class Stage:
             state=self.group.state,
             generation=1,
         )
-        self.scene.tickets[1] = ticket
+        self.scene.tickets[request_id] = ticket
         self.checker.asked(ticket)
         return ticket
 
@@ -306,3 +309,43 @@ def test_a_newcomer_that_is_in_a_generation_has_a_session_from_then_on(
         stage.checker.heard(formed, formed_ms)
     stage.checker.heard(_EXPIRED, out_ms)
     assert stage.broken == broken
+
+
+_COMES = ConsumerGroupHeartbeat(group_id="g", member_id="new", member_epoch=0)
+
+
+@pytest.mark.parametrize(
+    ("newcomer", "reply", "out_ms", "broken"),
+    [
+        pytest.param(_COMES, E.REBALANCE_IN_PROGRESS, 15_000, [], id="sent back: the old session"),
+        pytest.param(_COMES, E.REBALANCE_IN_PROGRESS, 14_999, [ALIVE_STAY], id="it is not over"),
+        pytest.param(_COMES, E.NONE, 19_999, [ALIVE_STAY], id="the leader has synced"),
+        pytest.param(
+            replace(_COMES, member_epoch=1), E.REBALANCE_IN_PROGRESS, 19_999, [ALIVE_STAY], id="no newcomer"
+        ),
+        pytest.param(replace(_COMES, group_id="h"), E.NONE, 19_999, [ALIVE_STAY], id="another group's"),
+        pytest.param(None, E.REBALANCE_IN_PROGRESS, 19_999, [ALIVE_STAY], id="a rebalance began"),
+        pytest.param(None, E.REBALANCE_IN_PROGRESS, 20_000, [], id="its session is over"),
+    ],
+)
+def test_who_waits_to_sync_has_no_new_session_of_an_upgrade_that_fails(
+    newcomer: ConsumerGroupHeartbeat | None, reply: ErrorCode, out_ms: int, broken: list[str]
+) -> None:
+    """`m` is in a generation since 5,000 and waits to sync; it is answered at 10,000."""
+    stage = Stage()
+    formed = GenerationFormed(group_id="g", generation_id=1, protocol="range", leader="n", members=2)
+    stage.checker.heard(MemberAdded(group_id="g", member_id="m", group_instance_id=None), 4_000)
+    stage.checker.heard(formed, 5_000)
+    stage.group.state = GroupState.COMPLETING_REBALANCE
+    ticket = stage.ask(_SYNC)
+    if newcomer is not None:
+        stage.ask(newcomer, request_id=2)
+    stage.answer(ticket, SyncGroupResponse(error_code=reply))
+    stage.checker.heard(_EXPIRED, out_ms)
+    assert stage.broken == broken
+
+
+@pytest.mark.parametrize("seed", [940199, 940541])
+def test_a_session_that_ends_after_an_upgrade_was_refused_for_the_size_is_no_fault(seed: int) -> None:
+    """Its member hears REBALANCE_IN_PROGRESS to its SyncGroup, and does not come again."""
+    assert run_seed(seed, Swarm.MIGRATION).violations == ()

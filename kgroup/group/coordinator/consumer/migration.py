@@ -52,11 +52,11 @@ class Migration:
     # ---- up -----------------------------------------------------------------------------------
 
     def upgraded(self, group_id: str, plan: Plan) -> ConsumerGroup:
-        """The consumer group of a classic group with members: all are Stable with what they had.
+        """The consumer group of a classic group that is not Empty: all members are Stable with what they had.
 
         Members that wait in a rebalance hear REBALANCE_IN_PROGRESS, as with Kafka even if the newcomer is
         refused for what its group or itself turns out to be. Raises Refused: GROUP_ID_NOT_FOUND for a group
-        that cannot be upgraded, UNKNOWN_SERVER_ERROR for one that has not chosen a protocol yet.
+        that cannot be upgraded, UNKNOWN_SERVER_ERROR for one whose members have not chosen a protocol yet.
         """
         classic = self._classic.watched(group_id)
         assert classic is not None
@@ -76,10 +76,11 @@ class Migration:
     def _consumer_group_of(self, classic: ClassicGroup) -> ConsumerGroup:
         group = ConsumerGroup(classic.group_id)
         group.epoch = group.assignment_epoch = classic.generation_id
-        if classic.protocol_name is None:
-            # Its first round is on: `ConsumerGroup.fromClassicGroup` of 4.3.1 fails, and has no words for it.
-            raise Refused(E.UNKNOWN_SERVER_ERROR, "")
         for member in classic.members.values():
+            if classic.protocol_name is None:
+                # Its first round is on: `ConsumerGroup.fromClassicGroup` of 4.3.1 fails on the first
+                # member, and has no words for it. A round that all have left has none to fail on.
+                raise Refused(E.UNKNOWN_SERVER_ERROR, "")
             try:
                 upgraded, target = self._upgraded_member(member, classic.protocol_name, classic.generation_id)
             except DecodeError as error:

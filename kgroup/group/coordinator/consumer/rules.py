@@ -151,7 +151,8 @@ class ConsumerRules:
         """Record what has changed about a member, and raise the group's epoch if its topics have.
 
         An expression that is not resolved yet does not raise it: its resolution will. For classic members
-        (`any_regex_counts`) it does.
+        (`any_regex_counts`) it does, and for whoever comes to a classic group that all have left in its very
+        first round, which is at epoch 0.
         """
         names_changed = False
         if updated != member:
@@ -160,6 +161,8 @@ class ConsumerRules:
         regex = self._update_regex(group, member, updated, plan)
         changed = names_changed or regex is not _Regex.SAME
         raises = changed if any_regex_counts else names_changed or regex is _Regex.CHANGED_AND_RESOLVED
+        # 0 is the epoch of those who join: nobody can go on with it. Kafka 4.3.1 gives it out all the same.
+        raises |= group.epoch == JOINING
         epoch, members = group.epoch, group.members
         if raises or group.metadata_is_old(self._now_ms()):
             members = members_after(group, updated)

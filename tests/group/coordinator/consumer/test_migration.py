@@ -137,6 +137,40 @@ def test_the_first_round_after_an_empty_group_is_none_to_upgrade_in_either() -> 
     assert world.join("new", "orders").error_code is E.UNKNOWN_SERVER_ERROR
 
 
+def left_world() -> ConsumerWorld:
+    """A classic group that all have left in its very first round, which is not over."""
+    world, old = waiting_world()
+    world.leave(old)
+    assert world.coordinator.describe(GROUP).group_state == "PreparingRebalance"
+    return world
+
+
+def test_a_first_round_that_all_have_left_is_upgraded() -> None:
+    """Nobody is there whose subscription Kafka would have to read; the group goes on with its generation."""
+    world = left_world()
+    before = len(world.log)
+    answer = world.join("new", "orders")
+    assert (answer.error_code, answer.member_epoch) == (E.NONE, 1)
+    assert given(answer) == {"orders": [0, 1, 2, 3]}
+    assert world.types()[before : before + 3] == [
+        "GROUP_METADATA tombstone",
+        "METADATA",
+        "TARGET_ASSIGNMENT_METADATA",
+    ]
+    world.advance(6_000)
+    assert world.beat("new").error_code is E.NONE
+
+
+def test_nobody_is_let_in_with_the_epoch_of_those_who_join() -> None:
+    """Kafka does that to a member with an expression, and refuses its next heartbeat."""
+    world = left_world()
+    answer = world.join("new", subscribed_topic_regex="ord.*")
+    assert (answer.error_code, answer.member_epoch) == (E.NONE, 1)
+    world.advance(0)  # the expression is resolved
+    assert given(world.beat("new")) == {"orders": [0, 1, 2, 3]}
+    assert world.described().group_epoch == 2
+
+
 @pytest.mark.parametrize(
     ("wish", "error"),
     [
