@@ -38,6 +38,7 @@ KEEPS_ALIVE: Final = "keeps-alive"
 UNREVOKED: Final = "unrevoked"
 EPOCHS_GROW: Final = "epochs-grow"
 RECONCILES: Final = "reconciles"
+TARGETS_FIT: Final = "targets-fit"
 SUBSCRIBED: Final = "subscribed"
 REPLICATED: Final = "replicated"
 
@@ -64,6 +65,7 @@ CHECKERS: Final = {
     UNREVOKED: "no consumer-protocol member owns a partition that another has not given up",
     EPOCHS_GROW: "the epochs of consumer groups, their targets and their members never go back",
     RECONCILES: "after the last fault every consumer group reaches its target, and its log agrees with it",
+    TARGETS_FIT: "a consumer group's target gives each partition to one member that subscribes to it",
     REPLICATED: "nobody reads at or above the high watermark, and nothing below it is lost",
     SUBSCRIBED: "only records of subscribed topics are handed out, and none without a subscription",
     KEEPS_ALIVE: "members heartbeat, poll and commit in time, and leave when they close",

@@ -37,6 +37,7 @@ from kgroup.sim.watch.retention import Retention
 from kgroup.sim.watch.sessions import Deadlines, RoundsEnd, Sessions
 from kgroup.sim.watch.shares import SharesFit
 from kgroup.sim.watch.tallies import GroupPartition
+from kgroup.sim.watch.targets import TargetsFit
 from kgroup.sim.watch.transactions import TransactionsEnd
 
 _ALL_BATCHES: Final = 1 << 62
@@ -75,6 +76,7 @@ class _Watched:
             NobodyForgotten(scene),
             ConsumerSessions(scene),
             ConsumerAnswers(scene, cluster.topic_names.get),
+            TargetsFit(scene, cluster.image),
         )
 
 

@@ -42,6 +42,8 @@ from kgroup.protocol.requests.client import (
 from kgroup.protocol.requests.coordinator import JoinGroup
 from kgroup.protocol.topic_partition import TopicPartition
 from kgroup.sim.watch.reconciliation import Books, Holder
+from kgroup.sim.watch.result import TARGETS_FIT
+from kgroup.sim.watch.targets import misfits
 
 GROUP, TOPIC, TOPIC_ID = "g", "t", UUID(int=7)
 _NODE = Node(node_id=1, host="node", port=9092)
@@ -410,6 +412,8 @@ class SmallWorld:
                     if isinstance(process.machine, ConsumerMember)
                 ],
             )
+            for why in misfits(of_consumer, self._image):
+                self._broken(TARGETS_FIT, why)
         owners: dict[tuple[int, TopicPartition], str] = {}
         for process in running:
             machine = process.machine
