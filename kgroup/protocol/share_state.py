@@ -5,14 +5,23 @@ value deletes the partition's state.
 """
 
 from dataclasses import dataclass
-from typing import Final
+from enum import IntEnum
+from typing import Any, Final
 from uuid import UUID
 
 from kgroup.errors import DecodeError
-from kgroup.protocol.payload import PREFIX_BYTES, Payload
+from kgroup.protocol.payload import PREFIX_BYTES, Decoded, JsonField, Payload
 
 SHARE_STATE_TOPIC: Final = "__share_group_state"
-_SNAPSHOT, _UPDATE = 0, 1
+VALUE_VERSION: Final = 0
+_KEY_VERSION: Final = 0
+
+
+class ShareStateType(IntEnum):
+    """What a key's int16 says of the record."""
+
+    SHARE_SNAPSHOT = 0
+    SHARE_UPDATE = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,26 +74,57 @@ class ShareUpdateValue:
 
 
 ShareStateValue = ShareSnapshotValue | ShareUpdateValue
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShareStateEntry:
+    """A record; without a value it deletes. `notes` say what is odd about its bytes."""
+
+    type: ShareStateType
+    key: ShareStateKey
+    value: ShareStateValue | None
+    notes: tuple[str, ...] = ()
+
+
 _KEY: Final = Payload(ShareStateKey)
 _VALUES: Final[dict[int, Payload[ShareSnapshotValue] | Payload[ShareUpdateValue]]] = {
-    _SNAPSHOT: Payload(ShareSnapshotValue),
-    _UPDATE: Payload(ShareUpdateValue),
+    ShareStateType.SHARE_SNAPSHOT: Payload(ShareSnapshotValue),
+    ShareStateType.SHARE_UPDATE: Payload(ShareUpdateValue),
 }
 
 
-def decode_share_state(key: bytes, value: bytes | None) -> tuple[ShareStateKey, ShareStateValue | None]:
-    """A record's key and value. Raises DecodeError for what is none of the two, or cut short."""
+def decode_share_state(key: bytes, value: bytes | None) -> ShareStateEntry:
+    """A record. Raises DecodeError for what is none of the two types, or cut short."""
     kind = _prefix(key, "ShareStateKey")
     codec = _VALUES.get(kind)
     if codec is None:
         raise DecodeError("ShareStateKey", at=0, why=f"a record of type {kind}")
-    read = _KEY.decode(key, 0).value
+    about = _KEY.decode(key, _KEY_VERSION)
+    entry = ShareStateType(kind)
+    notes = _notes(about, key, "ShareStateKey")
     if value is None:
-        return read, None
+        return ShareStateEntry(type=entry, key=about.value, value=None, notes=notes)
     version = _prefix(value, codec.name)
-    if version != 0:
-        raise DecodeError(codec.name, at=0, why=f"version {version}, and 0 is known")
-    return read, codec.decode(value, version).value
+    if version != VALUE_VERSION:
+        raise DecodeError(codec.name, at=0, why=f"version {version}, and {VALUE_VERSION} is known")
+    read = codec.decode(value, version)
+    notes += _notes(read, value, codec.name)
+    return ShareStateEntry(type=entry, key=about.value, value=read.value, notes=notes)
+
+
+def _notes(read: Decoded[Any], data: bytes, name: str) -> tuple[str, ...]:
+    left = len(data) - read.end
+    return (*read.notes, f"{left} bytes more than {name} has") if left else read.notes
+
+
+def key_fields() -> tuple[JsonField, ...]:
+    """The fields of a key, in wire order."""
+    return _KEY.json_fields(_KEY_VERSION)
+
+
+def value_fields(kind: ShareStateType) -> tuple[JsonField, ...]:
+    """The fields of a value of this type."""
+    return _VALUES[kind].json_fields(VALUE_VERSION)
 
 
 def _prefix(data: bytes, name: str) -> int:

@@ -14,17 +14,13 @@ from kgroup.protocol.records.codec import decode_key
 from kgroup.protocol.records.entries import OffsetsEntry, RecordType, TransactionMarker, Undecodable
 from kgroup.protocol.records.keys import Key, OffsetCommitKey, group_of
 from kgroup.protocol.records.values import OffsetCommitValue
+from kgroup.protocol.share_state import ShareStateType
 
 CONTROL: Final = "control"
 UNDECODED: Final = "undecoded"
 EMPTY_BATCH: Final = "empty-batch"
-TYPE_NAMES: Final = (
-    *(record_type.name.lower().replace("_", "-") for record_type in RecordType),
-    CONTROL,
-    UNDECODED,
-    EMPTY_BATCH,
-)
-"""What `--type` takes and the column `TYPE` shows: Kafka's names of record types, and what has none."""
+RecordTypes = RecordType | ShareStateType
+"""The types of records in the offsets topic, and in that of share groups' state."""
 
 _TOPIC: Final = re.compile(r"(?P<topic>[^:]+)(?::(?P<partitions>[0-9]{1,10}(?:,[0-9]{1,10})*))?")
 
@@ -84,23 +80,29 @@ class Filter:
         return key is not None and self.wants_key(key)
 
 
-def type_name_of(record_type: RecordType) -> str:
+def type_name_of(record_type: RecordTypes) -> str:
     """`offset-commit`, `group-metadata`, …"""
     return record_type.name.lower().replace("_", "-")
 
 
-def parse_types(given: Sequence[str]) -> frozenset[str]:
+def type_names(of: type[RecordTypes] = RecordType) -> tuple[str, ...]:
+    """What `--type` takes and the column `TYPE` shows: Kafka's names of record types, and what has none."""
+    return (*map(type_name_of, of), CONTROL, UNDECODED, EMPTY_BATCH)
+
+
+def parse_types(given: Sequence[str], of: type[RecordTypes] = RecordType) -> frozenset[str]:
     """Names from names, patterns, and Kafka's numbers. Raises InputError with the nearest names."""
     types: set[str] = set()
+    known = type_names(of)
     for text in given:
         wanted = text.lower().replace("_", "-")
         if wanted.isdecimal():
             digits = wanted.lstrip("0") or "0"  # as text: Python refuses to count thousands of them
-            names = [type_name_of(number) for number in RecordType if str(int(number)) == digits]
+            names = [type_name_of(number) for number in of if str(int(number)) == digits]
         else:
-            names = [name for name in TYPE_NAMES if fnmatchcase(name, wanted)]
+            names = [name for name in known if fnmatchcase(name, wanted)]
         if not names:
-            near = get_close_matches(wanted, TYPE_NAMES, n=3) or TYPE_NAMES
+            near = get_close_matches(wanted, known, n=3) or known
             raise InputError(f"--type {text}: no such record type; is it {', '.join(near)}?")
         types.update(names)
     return frozenset(types)

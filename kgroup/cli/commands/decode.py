@@ -20,8 +20,11 @@ from kgroup.report.progress import TerminalProgress
 from kgroup.report.table import counted
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from kgroup.api.decode.decoded import Decoded
     from kgroup.api.decode.problems import Problems
+    from kgroup.cli.shell.source import Given
 
 EXAMPLES: Final = (
     Example(
@@ -35,6 +38,10 @@ EXAMPLES: Final = (
     Example(
         "Everything in a damaged segment, with exit status 3 because it is damaged",
         "kgroup decode --strict -o jsonl fixtures/damaged/bad-magic/__consumer_offsets-5",
+    ),
+    Example(
+        "How far share groups were, delivery by delivery",
+        "kgroup decode fixtures/4.3.1/lives/__share_group_state-0",
     ),
     Example(
         "What a cluster's groups do, as they do it",
@@ -67,12 +74,20 @@ def decode(
     committed there now. With --follow the cluster's new records come after them, until interrupted; how
     their transactions end is not known then.
 
+    Given folders or segments of __share_group_state, it shows that topic's records instead: snapshots of
+    how far share groups are, and updates. --latest keeps each partition's newest snapshot and what came
+    after it; --topic is what the groups read.
+
     A record must meet all conditions; if a condition has several values, any of them will do. Records
     already excluded by offset, time or key are not decoded, so problems in their values are not reported.
     """
     from kgroup.api.decode.decoded import decode_wanted
+    from kgroup.api.decode.share_state import are_share_state
 
     check_options(RULES, given_options(context))
+    if are_share_state(source.paths):
+        _decode_share_state(source, topics_file, selected, output, quiet=quiet, strict=strict)
+        return
     wanted = selected.conditions(int(time.time() * 1000))
     is_watched = not quiet and not follow and (output.path is not None or not sys.stdout.isatty())
     with opened(source) as logs:
@@ -89,6 +104,41 @@ def decode(
         for line in () if quiet else decoded.remarks:
             say(line)
         _show(decoded, replace(output, live=follow))
+    _summarize(decoded.counts, strict=strict, quiet=quiet)
+
+
+def _decode_share_state(
+    source: "Given",
+    topics_file: "Path | None",
+    selected: Selected,
+    output: OutputOptions,
+    *,
+    quiet: bool,
+    strict: bool,
+) -> None:
+    from kgroup.api.decode.share_state import decode_share_state
+    from kgroup.report.records.columns import COLUMNS, TABLE_COLUMNS
+    from kgroup.report.records.share_records import ARROW_COLUMNS
+
+    decoded = decode_share_state(
+        source.paths,
+        selected.conditions(int(time.time() * 1000), of_share_state=True),
+        partitions=selected.partitions,
+        latest=selected.latest,
+        topics_file=topics_file,
+        hear=say,
+    )
+    for line in () if quiet else decoded.remarks:
+        say(line)
+    match output.format:
+        case OutputFormat.TABLE:
+            emit(decoded.table_rows(), TABLE_COLUMNS, output)
+        case OutputFormat.JSON | OutputFormat.JSONL:
+            emit_json(decoded.json_texts(), output)
+        case OutputFormat.CSV:
+            emit(decoded.csv_rows(), COLUMNS, output)
+        case OutputFormat.PARQUET:
+            emit(decoded.csv_rows(), ARROW_COLUMNS, output)
     _summarize(decoded.counts, strict=strict, quiet=quiet)
 
 

@@ -52,7 +52,7 @@ class Selected:
             "--partition",
             metavar="N",
             min=0,
-            help="Only this partition of __consumer_offsets (see find-coordinator); repeatable.",
+            help="Only this partition of the topic that is read (see find-coordinator); repeatable.",
             section=Section.SELECTION,
         ),
     ] = None
@@ -62,7 +62,7 @@ class Selected:
             "--type",
             metavar="TYPE",
             help="Only this record type: offset-commit, group-metadata, 'consumer-group-*', Kafka's number,"
-            " control, undecoded or empty-batch; repeatable.",
+            " control, undecoded or empty-batch; share-snapshot or share-update; repeatable.",
             section=Section.SELECTION,
             autocompletion=complete_record_types,
         ),
@@ -102,10 +102,15 @@ class Selected:
         ),
     ] = False
 
-    def conditions(self, now_ms: int) -> "Filter":
-        """All but --partition and --latest. Raises InputError for a bad time, range, topic or type."""
+    def conditions(self, now_ms: int, *, of_share_state: bool = False) -> "Filter":
+        """All but --partition and --latest. Raises InputError for a bad time, range, topic or type.
+
+        `of_share_state`: the types are those of `__share_group_state`.
+        """
         from kgroup.api.decode.filter import Filter, parse_topics, parse_types
         from kgroup.cli.shell.times import parse_time
+        from kgroup.protocol.records.entries import RecordType
+        from kgroup.protocol.share_state import ShareStateType
 
         since_ms = parse_time(self.since, "--since", now_ms) if self.since else None
         until_ms = parse_time(self.until, "--until", now_ms) if self.until else None
@@ -116,7 +121,9 @@ class Selected:
         return Filter(
             groups=tuple(self.groups) if self.groups else None,
             topics=parse_topics(self.topics) if self.topics else None,
-            types=parse_types(self.types) if self.types else None,
+            types=parse_types(self.types, ShareStateType if of_share_state else RecordType)
+            if self.types
+            else None,
             since_ms=since_ms,
             until_ms=until_ms,
             first_offset=self.from_offset,

@@ -14,9 +14,9 @@ def complete_scenarios(incomplete: str) -> list[str]:
 
 def complete_record_types(incomplete: str) -> list[str]:
     """Kafka's names of record types, and of what has none."""
-    from kgroup.api.decode.filter import TYPE_NAMES
+    from kgroup.api.decode.filter import type_names
 
-    return [name for name in TYPE_NAMES if name.startswith(incomplete)]
+    return [name for name in type_names() if name.startswith(incomplete)]
 
 
 def complete_group_kinds(incomplete: str) -> list[str]:

@@ -101,10 +101,10 @@ def decode_marker(batch: Batch, record: LogRecord) -> TransactionMarker | Undeco
     """The marker in a control batch. Control records of other types and of no known type are Undecodable."""
     key, value = record.key or b"", record.value or b""
     if len(key) < _CONTROL_KEY.size or len(value) < _CONTROL_VALUE.size:
-        return _undecodable(record, "control record that is too short")
+        return undecodable(record, "control record that is too short")
     _, kind = _CONTROL_KEY.unpack_from(key)
     if kind not in (_ABORT, _COMMIT):
-        return _undecodable(record, f"control record of type {kind}, which ends no transaction")
+        return undecodable(record, f"control record of type {kind}, which ends no transaction")
     _, coordinator_epoch = _CONTROL_VALUE.unpack_from(value)
     return TransactionMarker(
         producer_id=batch.producer_id,
@@ -132,7 +132,9 @@ def to_logged_entry(
     )
 
 
-def _undecodable(record: LogRecord, why: str) -> Undecodable:
+def undecodable(record: LogRecord, why: str) -> Undecodable:
+    """A record that cannot be decoded, with its bytes and the int16 that each of them begins with."""
+
     def version(field: bytes | None) -> int | None:
         return None if field is None or len(field) < 2 else int.from_bytes(field[:2], "big", signed=True)
 

@@ -1,17 +1,22 @@
-"""Progress of share groups, by the log of `__share_group_state` in a log directory."""
+"""Logs of `__share_group_state`: each record, and the progress of share groups by them."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from operator import itemgetter
 from pathlib import Path
+from typing import NamedTuple
 from uuid import UUID
 
 from kgroup.errors import DecodeError
-from kgroup.log.files.segment import read_records, read_segment
-from kgroup.log.format.batch import Damage
+from kgroup.log.files.entries import ReadRecord, decode_marker, undecodable
+from kgroup.log.files.log_dir import SegmentFile
+from kgroup.log.files.segment import read_among_others, read_records
+from kgroup.log.format.batch import Batch, Damage, LogRecord
+from kgroup.protocol.records.entries import Undecodable
 from kgroup.protocol.share_state import (
     SHARE_STATE_TOPIC,
     ShareSnapshotValue,
+    ShareStateEntry,
     ShareStateValue,
     decode_share_state,
 )
@@ -30,6 +35,41 @@ class ShareProgress:
     start_offset: int | None
     complete: int | None
     leader_epoch: int
+
+
+class ShareRecord(NamedTuple):
+    """A record with its file, batch and bytes.
+
+    `entry` is None for what is no record of a group: one that cannot be decoded, or the end of a transaction,
+    which is `read.entry` then; or a batch without records.
+    """
+
+    read: ReadRecord
+    entry: ShareStateEntry | None
+
+
+def read_share_records(segments: Iterable[SegmentFile]) -> Iterator[ShareRecord | Damage]:
+    """All records in the order given, and the damage between them; also a file that cannot be read."""
+    for segment in segments:
+        for item in read_records(read_among_others(segment.path), segment.path):
+            if isinstance(item, Damage):
+                yield item
+                continue
+            batch, records = item
+            if not records:
+                yield ShareRecord(ReadRecord(segment, batch, None, None), None)
+            for record in records:
+                yield _decoded(segment, batch, record)
+
+
+def _decoded(segment: SegmentFile, batch: Batch, record: LogRecord) -> ShareRecord:
+    if batch.control:
+        return ShareRecord(ReadRecord(segment, batch, record, decode_marker(batch, record)), None)
+    try:
+        entry = decode_share_state(record.key or b"", record.value)
+    except DecodeError as error:
+        return ShareRecord(ReadRecord(segment, batch, record, undecodable(record, str(error))), None)
+    return ShareRecord(ReadRecord(segment, batch, record, None), entry)
 
 
 def read_share_state(log_dirs: Iterable[Path]) -> tuple[dict[Place, ShareProgress], list[str]]:
@@ -54,25 +94,26 @@ def _read(folder: Path, problems: list[str]) -> tuple[int, dict[Place, ShareProg
     """The last offset in a folder, and the state as of that."""
     found: dict[Place, ShareProgress] = {}
     last = -1
-    for path in sorted(folder.glob("*.log")):
-        for item in read_records(read_segment(path), str(path)):
-            if isinstance(item, Damage):
-                if item.size or item.position:  # else an empty file
-                    problems.append(f"{path} at byte {item.position}: {item.why}")
-                continue
-            batch, records = item
-            if batch.control:
-                continue
-            for record in records:
-                last = record.offset
-                try:
-                    key, value = decode_share_state(record.key or b"", record.value)
-                except DecodeError as error:
-                    problems.append(f"{path} offset {record.offset}: {error}")
-                    continue
-                if key.topic_id is not None:
-                    _take(found, (key.group_id, key.topic_id, key.partition), value)
+    for item in read_share_records(_segments(folder)):
+        if isinstance(item, Damage):
+            if item.size or item.position:  # else an empty file
+                problems.append(f"{item.segment} at byte {item.position}: {item.why}")
+            continue
+        read, entry = item
+        if read.record is None or read.batch.control:
+            continue
+        last = read.record.offset
+        if isinstance(read.entry, Undecodable):
+            problems.append(f"{read.segment.path} offset {last}: {read.entry.why}")
+        if entry is not None and entry.key.topic_id is not None:
+            _take(found, (entry.key.group_id, entry.key.topic_id, entry.key.partition), entry.value)
     return last, found
+
+
+def _segments(folder: Path) -> Iterator[SegmentFile]:
+    partition = int(folder.name.removeprefix(f"{SHARE_STATE_TOPIC}-"))
+    for path in sorted(folder.glob("*.log")):
+        yield SegmentFile(path=str(path), topic=SHARE_STATE_TOPIC, partition=partition, base_offset=None)
 
 
 def _take(found: dict[Place, ShareProgress], place: Place, value: ShareStateValue | None) -> None:

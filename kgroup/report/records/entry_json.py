@@ -33,7 +33,7 @@ _KEY_VERSION = 0
 
 def key_json(entry: OffsetsEntry) -> Json:
     """The key's fields."""
-    return _struct_json(entry.key, record_schema(entry.type).key.json_fields(_KEY_VERSION), {})
+    return struct_json(entry.key, record_schema(entry.type).key.json_fields(_KEY_VERSION), {})
 
 
 def value_json(entry: OffsetsEntry, topic_names: TopicNames) -> Json | None:
@@ -41,7 +41,7 @@ def value_json(entry: OffsetsEntry, topic_names: TopicNames) -> Json | None:
     if entry.value is None or entry.value_version is None:
         return None
     fields = record_schema(entry.type).value.json_fields(entry.value_version)
-    shown = _struct_json(entry.value, fields, topic_names)
+    shown = struct_json(entry.value, fields, topic_names)
     match entry.value:
         case GroupMetadataValue():
             _add_member_blobs(entry.value, cast(list[Json], shown["members"]))
@@ -60,7 +60,8 @@ def assignment_json(data: bytes) -> Json:
     return _blob_json(data, lambda: _assignment_fields(decode_assignment(data)))
 
 
-def _struct_json(struct: object, fields: Sequence[JsonField], topic_names: TopicNames) -> Json:
+def struct_json(struct: object, fields: Sequence[JsonField], topic_names: TopicNames) -> Json:
+    """The fields of a struct; a topic id in `topic_names` has its `topicName` behind it."""
     shown: Json = {}
     for field in fields:
         value = getattr(struct, field.name)
@@ -86,8 +87,8 @@ def _field_json(value: object, field: JsonField, topic_names: TopicNames) -> obj
         return value.hex()
     if field.fields and value is not None:
         if isinstance(value, tuple):
-            return [_struct_json(element, field.fields, topic_names) for element in value]
-        return _struct_json(value, field.fields, topic_names)
+            return [struct_json(element, field.fields, topic_names) for element in value]
+        return struct_json(value, field.fields, topic_names)
     return list(value) if isinstance(value, tuple) else value
 
 

@@ -30,7 +30,7 @@ def record_json(
     front = place_json(read.segment)
     if read.record is None or read.entry is None:
         return {**front, "kind": "empty-batch", "batch": batch_json(read.batch)}
-    shown = {**front, **_sizes(read.record), **_entry_json(read.entry, topic_names or {})}
+    shown = {**front, **sizes_json(read.record), **_entry_json(read.entry, topic_names or {})}
     if transaction is not None:
         shown["transaction"] = transaction.value
     shown["batch"] = batch_json(read.batch)
@@ -96,7 +96,8 @@ def batch_json(batch: Batch) -> Json:
     return shown
 
 
-def _sizes(record: LogRecord) -> Json:
+def sizes_json(record: LogRecord) -> Json:
+    """The offset and time of a record, and how long its bytes are."""
     return {
         "offset": record.offset,
         "timestamp": record.timestamp_ms,

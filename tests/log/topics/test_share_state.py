@@ -122,16 +122,18 @@ def test_values_field_by_field() -> None:
     value = (
         b"\0\0" + b"\0\0\0\1" + b"\0\0\0\2" + (9).to_bytes(8) + b"\2" + batch + b"\0" + b"\1\0\4\0\0\0\x0b"
     )
-    key, read = decode_share_state(b"\0\1" + KEY[2:], value)
-    assert (key.group_id, key.topic_id, key.partition) == ("g", ID, 2)
-    assert read == ShareUpdateValue(
+    entry = decode_share_state(b"\0\1" + KEY[2:], value)
+    assert (entry.key.group_id, entry.key.topic_id, entry.key.partition) == ("g", ID, 2)
+    assert entry.value == ShareUpdateValue(
         snapshot_epoch=1,
         leader_epoch=2,
         start_offset=9,
         state_batches=(StateBatch(first_offset=5, last_offset=6, delivery_state=2, delivery_count=3),),
         delivery_complete_count=11,
     )
-    assert decode_share_state(KEY, None)[1] is None
+    assert entry.notes == ()
+    assert decode_share_state(KEY, None).value is None
+    assert decode_share_state(KEY + b"!", None).notes == ("1 bytes more than ShareStateKey has",)
 
 
 @pytest.mark.parametrize(
