@@ -214,7 +214,11 @@ TABLE = {
     "it moved after the target": (behind(100, target_s=900), None),
     "the target has no time": (behind(900, target_s=None), None),
     "no timeout of one behind": (behind(900, target_s=61, timeout=None), "a inferred"),
-    "only the group's epoch is ahead": (behind(900, epoch=4, target=4), None),
+    "it is at the target": (behind(900, epoch=4, target=4), None),
+    "only the group's epoch is ahead": (
+        group([member("a", 4, [0], [0, 1])], [step("a", S.STABLE, 900)], epoch=6),
+        None,
+    ),
     "the first epoch has no target": (behind(900, epoch=1, target=None), None),
     "a static member that is away": (behind(900, epoch=-2), None),
     "the owner is behind, and so the one to move": (holding(3, S.STABLE, 900, 400), "a recorded"),
