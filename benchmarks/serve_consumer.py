@@ -125,17 +125,29 @@ async def figures(bootstrap: str, members: Sequence[int], seconds: float) -> dic
         make_topic(cluster, topic, _PARTITIONS)
     host, _, port = bootstrap.partition(",")[0].rpartition(":")
     found: dict[str, tuple[float, str]] = {}
+    first = await _members(host, int(port), topic, 1)
+    await _form(first)  # not measured: a broker of Kafka takes seconds to make so many partitions
+    await _leave(first)
     for count in members:
-        group_id = f"bench-consumer-{uuid.uuid4().hex[:8]}"
-        connections = await _connected(host, int(port), count)
-        group = [_Member(group=group_id, topic=topic, connection=each) for each in connections]
+        group = await _members(host, int(port), topic, count)
         found[f"consumer protocol: rebalance new, {count} members"] = (await _form(group), "s")
         found[f"consumer protocol: heartbeats, {count} members"] = (await _beat(group, seconds), "/s")
-        for member in group:
-            member.epoch = -1  # leaves
-            await member.connection.ask(member.frame(whole=False))
-            member.connection.close()
+        await _leave(group)
     return found
+
+
+async def _members(host: str, port: int, topic: str, count: int) -> list[_Member]:
+    """Those of a group that is not there yet, each with its connection."""
+    group_id = f"bench-consumer-{uuid.uuid4().hex[:8]}"
+    connections = await _connected(host, port, count)
+    return [_Member(group=group_id, topic=topic, connection=each) for each in connections]
+
+
+async def _leave(group: Sequence[_Member]) -> None:
+    for member in group:
+        member.epoch = -1
+        await member.connection.ask(member.frame(whole=False))
+        member.connection.close()
 
 
 async def _connected(host: str, port: int, count: int) -> list[_Connection]:
