@@ -28,21 +28,25 @@ from kgroup.log.files.checkpoints import (
     read_topic_id,
 )
 from kgroup.log.files.index import OffsetIndex, TimeIndex
+from kgroup.log.files.log_dir import SegmentFile
 from kgroup.log.files.segment import read_records, read_segment
-from kgroup.log.format.batch import Batch
+from kgroup.log.format.batch import Batch, Damage, LogRecord, encode_batch
 from kgroup.log.format.compression import Codec, compress, decompress
 from kgroup.log.topics.log_ends_file import read_log_ends_file
+from kgroup.log.topics.share_state import read_share_records
 from kgroup.net.connect.jaas import login_options
 from kgroup.net.connect.properties import client_config, parse_servers
 from kgroup.protocol.connect_protocol import assignment_text, connect_version, worker_state_text
 from kgroup.protocol.records.codec import decode_entry
 from kgroup.protocol.records.entries import OffsetsEntry
 from kgroup.protocol.records.values import GroupMetadataValue
+from kgroup.protocol.share_state import SHARE_STATE_TOPIC
 from kgroup.protocol.sticky_user_data import decode_cooperative, decode_sticky
 from kgroup.protocol.subscription import decode_assignment, decode_member, decode_subscription
 from kgroup.report.emit import to_json
 from kgroup.report.records.entry_text import entry_text
 from kgroup.report.records.record_json import _entry_json
+from kgroup.report.records.share_records import share_record_json, share_table_row
 from kgroup.sim.scenario.file import read_scenario
 from tests.fuzz.mutations import mutated
 from tests.fuzz.segments import differences
@@ -90,6 +94,16 @@ def records() -> tuple[tuple[bytes | None, bytes | None], ...]:
                 if len(of_kind) < 30:
                     of_kind.append((record.key, record.value))
     return tuple(record for _, of_kind in sorted(chosen.items()) for record in of_kind)
+
+
+@cache
+def share_states() -> tuple[tuple[bytes | None, bytes | None], ...]:
+    """Keys and values of records about the state of share groups."""
+    paths = sorted((FIXTURES / "4.3.1" / "lives").glob("__share_group_state-*/*.log"))
+    items = [item for path in paths for item in read_records(read_segment(path), str(path))]
+    return tuple(
+        (record.key, record.value) for item in items if isinstance(item, tuple) for record in item[1]
+    )
 
 
 @cache
@@ -142,7 +156,15 @@ def damaged_segment(rng: random.Random) -> bytes:
 
 def damaged_record(rng: random.Random) -> bytes:
     """A key and a value as `split_record` takes them apart, one or both damaged."""
-    key, value = rng.choice(records())
+    return _damaged(rng, *rng.choice(records()))
+
+
+def damaged_share_state(rng: random.Random) -> bytes:
+    """The same of a record of `__share_group_state`, and at times of one of the other topic."""
+    return _damaged(rng, *rng.choice(share_states() if rng.random() < 0.9 else records()))
+
+
+def _damaged(rng: random.Random, key: bytes | None, value: bytes | None) -> bytes:
     if key and rng.random() < 0.4:
         key = mutated(rng, key)
     if value and rng.random() < 0.8:
@@ -189,11 +211,28 @@ def play_segment(raw: bytes) -> None:
     assert not unlike, unlike[0]
 
 
-def play_record(raw: bytes) -> None:
-    """It is decoded or Undecodable, and can be shown."""
+def split_record(raw: bytes) -> tuple[bytes | None, bytes | None]:
+    """The key and the value."""
     size = int.from_bytes(raw[2:6], "big")
     key = raw[6 : 6 + size] if raw[:1] != b"\0" else None
-    value = raw[6 + size :] if raw[1:2] != b"\0" else None
+    return key, raw[6 + size :] if raw[1:2] != b"\0" else None
+
+
+def play_share_state(raw: bytes) -> None:
+    """It is decoded, or refused with a reason, and can be shown."""
+    key, value = split_record(raw)
+    record = LogRecord(offset=0, timestamp_ms=0, key=key, value=value, headers=())
+    path = _written(encode_batch([record]), f"{0:020}.log")
+    segment = SegmentFile(path=str(path), topic=SHARE_STATE_TOPIC, partition=0, base_offset=0)
+    [item] = read_share_records([segment])
+    assert not isinstance(item, Damage)
+    json.loads(to_json(share_record_json(item, {})))
+    share_table_row(item, {})
+
+
+def play_record(raw: bytes) -> None:
+    """It is decoded or Undecodable, and can be shown."""
+    key, value = split_record(raw)
     entry = decode_entry(key, value)
     json.loads(to_json(_entry_json(entry, {})))
     entry_text(entry, {})
@@ -312,6 +351,7 @@ _OPTIONS: Final = ("90s", "2h30m", "P1DT2H", "orders:0,1,2", "orders-*", "offset
 TARGETS: Final[Mapping[str, Callable[[random.Random], None]]] = {
     "segment": Target(draw=damaged_segment, play=play_segment, costly=True),
     "record": Target(draw=damaged_record, play=play_record),
+    "share-state": Target(draw=damaged_share_state, play=play_share_state),
     "member-blob": Target(draw=lambda rng: mutated(rng, rng.choice(blobs()) or b"\0"), play=play_blob),
     "payload": Target(draw=damaged_payload, play=play_payload),
     "index": Target(
