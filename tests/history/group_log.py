@@ -36,9 +36,14 @@ def member(
     client: str | None = None,
     session_ms: int = SESSION_MS,
     rebalance_ms: int = REBALANCE_MS,
+    had: tuple[int, ...] = (),
 ) -> MemberMetadata:
-    """A classic member that subscribes to `topics` and owns partitions of the first."""
+    """A classic member that subscribes to `topics` and owns partitions of the first.
+
+    `had` are those that it said it had when it joined the round.
+    """
     owned = (NamedTopicPartitions(topic=topics[0], partitions=partitions),) if partitions else ()
+    owned_before = (NamedTopicPartitions(topic=topics[0], partitions=had),) if had else ()
     return MemberMetadata(
         member_id=f"{name}-id",
         group_instance_id=instance,
@@ -46,7 +51,7 @@ def member(
         client_host=host,
         session_timeout=session_ms,
         rebalance_timeout=rebalance_ms,
-        subscription=encode_subscription(Subscription(topics=topics)),
+        subscription=encode_subscription(Subscription(topics=topics, owned_partitions=owned_before)),
         assignment=encode_assignment(Assignment(assigned_partitions=owned)),
     )
 

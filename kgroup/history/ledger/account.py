@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from kgroup.history.ledger import ranges
+from kgroup.history.ledger import outside, ranges
 from kgroup.history.ledger.leaps import leap_of
 from kgroup.history.ledger.model import LedgerCause, LedgerEntry, LedgerKind, LogBounds
 from kgroup.history.ledger.ranges import NOTHING, OPEN, Ranges
@@ -31,10 +31,12 @@ class _Stretch:
     """A reading with what it had: `certain` is part of `possible`, and that of `at_most`.
 
     `at_most` is what it may have had of what was written before it learned that it had lost the partition.
+    `set_over` is what tools may have set the offset over, if it was none of a consumer's.
     """
 
     reading: Reading
     is_set: bool
+    set_over: Ranges
     out_of_range_to: int | None
     leap: LoggedStep | None
     certain: Ranges
@@ -46,7 +48,7 @@ class _Stretch:
 class _Gap:
     """Offsets that a reading passed over: in `sure` by what is known of it alone, in `range` at most.
 
-    `signs` are the commits before and after them.
+    `signs` are the commits before and after them, `at_ms` when it passed over them: None, when it began.
     """
 
     cause: LedgerCause
@@ -54,6 +56,7 @@ class _Gap:
     sure: Ranges
     evidence: str
     signs: tuple[LoggedCommit | None, LoggedCommit | None] | None = None
+    at_ms: int | None = None
 
 
 def entries_of(
@@ -66,8 +69,8 @@ def entries_of(
     before_certain = before_possible = before_at_most = NOTHING
     for number, stretch in enumerate(stretches):
         before = stretches[:number]
-        gaps = _gap(stretch, before, before_certain, of_partition, bounds), _leap(stretch)
-        for gap in filter(None, gaps):
+        begun_over = _gap(stretch, before, before_certain, of_partition, bounds)
+        for gap in filter(None, (begun_over, _leap(stretch), _perhaps_set(stretch))):
             others = ranges.union([before_at_most, after_at_most[number + 1]])
             read = ranges.union([before_certain, after_certain[number + 1]])
             sure = ranges.without(gap.sure, others)
@@ -108,15 +111,15 @@ def _stretches(
     leap = leap_of(of_partition, bounds)
     stretches = []
     for reading in readings:
-        # One offset in a group that has members at other times is a tool's. Several are a consumer's.
-        is_set = has_had_members and reading.kind is ReadingKind.OUTSIDE and reading.is_one_offset
+        is_set = has_had_members and outside.is_set(reading)
+        set_over = outside.perhaps_set_over(reading) if has_had_members and not is_set else NOTHING
         lost_to = None if is_set else _out_of_range_to(reading, bounds, max(steps, default=0))
         certain = possible = at_most = NOTHING
         if not is_set:
             end = end_now if reading.ended_ms is None else ends[reading.ended_ms]
             learns_ms = _learns_ms(reading)
             late_end = end_now if learns_ms is None else ends[learns_ms]
-            certain = _certain(reading, lost_to)
+            certain = ranges.without(_certain(reading, lost_to), set_over)
             possible = _possible(reading, OPEN if end is None else end, log_start, lost_to)
             at_most = _possible(reading, OPEN if late_end is None else late_end, log_start, lost_to)
         has_leap = leap in reading.longest and lost_to is None and not is_set
@@ -125,7 +128,9 @@ def _stretches(
         if leap is not None and has_leap:
             certain = ranges.without(certain, ranges.of(leap.begun.offset, leap.ended.offset))
         stretches.append(
-            _Stretch(reading, is_set, lost_to, leap if has_leap else None, certain, possible, at_most)
+            _Stretch(
+                reading, is_set, set_over, lost_to, leap if has_leap else None, certain, possible, at_most
+            )
         )
     return stretches
 
@@ -173,6 +178,8 @@ def _possible(reading: Reading, end: int, log_start: int, lost_to: int | None) -
     if reading.kind is ReadingKind.CUT and reading.first is not None:
         return ranges.of(reading.first.offset, max(end, reading.highest))
     begun = log_start if reading.start is None else reading.start
+    if reading.kind is ReadingKind.OUTSIDE and reading.first is not None:
+        begun = min(begun, reading.first.offset)
     begun = begun if lost_to is None else lost_to
     return ranges.of(begun, max(end, reading.highest))
 
@@ -233,6 +240,22 @@ def _leap(stretch: _Stretch) -> _Gap | None:
         f"{begun.offset} was committed with more to read, and {ended.at_ms - begun.at_ms} ms later"
         f" {ended.offset}, where the log ended: further and faster than in any other step",
         signs=(begun, ended),
+        at_ms=begun.at_ms,
+    )
+
+
+def _perhaps_set(stretch: _Stretch) -> _Gap | None:
+    if not stretch.set_over:
+        return None
+    reading, (over,) = stretch.reading, stretch.set_over
+    end = reading.first if reading.first is not None and reading.first.offset == over.end else reading.last
+    return _Gap(
+        LedgerCause.ADMIN_RESET,
+        stretch.set_over,
+        NOTHING,
+        f"{over.end} was committed after {over.first} while the group had no members: by a consumer without"
+        " membership, which has read what lies between, or by a tool that set the offset",
+        signs=(reading.before, end),
     )
 
 
@@ -278,6 +301,7 @@ def _skipped(
                 grade=Grade.INFERRED if is_certain else Grade.UNKNOWN,
                 evidence=gap.evidence,
                 signs=gap.signs,
+                at_ms=gap.at_ms,
             )
 
 
@@ -356,6 +380,7 @@ def _entry(
     grade: Grade,
     evidence: str,
     signs: tuple[LoggedCommit | None, LoggedCommit | None] | None = None,
+    at_ms: int | None = None,
 ) -> LedgerEntry:
     reading = stretch.reading
     owners = [each.reading.owner for each in before[-1:] if kind is LedgerKind.DOUBLED]
@@ -373,7 +398,7 @@ def _entry(
         evidence=evidence,
         owners=tuple(dict.fromkeys(owner for owner in (*owners, reading.owner) if owner is not None)),
         generation=reading.generation,
-        at_ms=reading.begun_ms if signs is None or last_before is None else last_before.at_ms,
+        at_ms=reading.begun_ms if at_ms is None else at_ms,
         from_ms=last_before.at_ms if last_before is not None else None,
         to_ms=first_after.at_ms if first_after is not None else None,
         group_was_known=reading.group_was_known,

@@ -3,7 +3,7 @@
 A commit is taken at its word: what lies before it, from where its reader began, was handed out. A coordinator
 lets nobody commit but members of the current generation (`GroupMetadataManager`, KIP-848's epochs), and with
 an empty group whoever comes. So commits between two generations are those of the owner, and commits into an
-empty group those of a tool or of a consumer without membership.
+empty group those of a tool or of a consumer without membership (`outside.py`).
 """
 
 from collections.abc import Iterable, Mapping
@@ -12,17 +12,18 @@ from enum import StrEnum
 from typing import Final, NamedTuple
 from uuid import UUID
 
+from kgroup.history.ledger.keeping import KEEPS_WHAT_IT_HAS, kept_at_join
 from kgroup.history.timeline.model import Partition
 from kgroup.history.timeline.rosters import classic_roster, time_of
 from kgroup.protocol.records import keys, values
 from kgroup.protocol.records.entries import LoggedEntry, OffsetsEntry, TransactionMarker
 from kgroup.protocol.topic_id import topic_id_text
 
-KEEPS_WHAT_IT_HAS: Final = "cooperative-sticky"
-"""The classic assignor under which a member keeps reading what it keeps (KIP-429). Under all others it
-gives everything up in each round, and continues at the committed offsets."""
 STEPS: Final = 3
 """Steps of a reading that are kept: its longest, and those that it is held against."""
+OF_A_CONSUMER: Final = 5
+"""This many commits in an empty group, each further than the one before, are a consumer's. Fewer may be
+tools' that set the offset one after the other."""
 
 
 class ReadingKind(StrEnum):
@@ -70,7 +71,8 @@ class Reading:
 
     `start` is the committed offset that it found, None if there was none; `before` the commit that set it.
     `was_removed` says that there had been one. `first`, `last` and `highest` are its own commits; `reread_to`
-    is how far its commits prove that it read again after it went back. `longest` are its longest steps
+    is how far its commits prove that it read again after it went back. `rises` are the commits that were
+    further than the one before. `longest` are its longest steps
     forward, that from the offset that it found among them. `session_ms` is the owner's session timeout, None
     if no record has it. `ended_ms` is when the next reading began or the group lost its members, None if it
     goes on.
@@ -93,6 +95,7 @@ class Reading:
     highest: int = -1
     went_back_from: int = -1
     reread_to: int = -1
+    rises: int = 0
     step_max: int = 0
     longest: tuple[LoggedStep, ...] = ()
     ended_ms: int | None = None
@@ -102,18 +105,28 @@ class Reading:
         """Whether all its commits are of the same offset."""
         return self.first is not None and self.first.offset == self.highest
 
+    @property
+    def may_be_tools(self) -> bool:
+        """Whether it is of an empty group, and its commits rise too seldom to be a consumer's for certain."""
+        return self.kind is ReadingKind.OUTSIDE and self.rises < OF_A_CONSUMER
+
     def commit(self, commit: LoggedCommit) -> None:
         """Take the reader's next commit."""
         if self.last is not None:
             self.step_max = max(self.step_max, commit.offset - self.last.offset)
         previous = self.last or (None if self.start is None else self.before)
         if previous is not None and commit.offset > previous.offset:
+            self.rises += 1
             self._step(LoggedStep(previous, commit))
         self.first = self.first or commit
         self.last = commit
         self.highest = max(self.highest, commit.offset)
         if self.start is not None and self.start < commit.offset < self.went_back_from:
             self.reread_to = max(self.reread_to, commit.offset)
+
+    def goes_back(self, commit: LoggedCommit) -> bool:
+        """Whether the commit is of a lower offset than its reader's last."""
+        return self.last is not None and commit.offset < self.last.offset
 
     def _step(self, step: LoggedStep) -> None:
         if len(self.longest) < STEPS or step.length > self.longest[-1].length:
@@ -234,10 +247,16 @@ class GroupReadings:
                 self._all_gone()
             return
         self._has_had_members = True
-        # Written again in one generation, when a static member came back (KIP-345): the others read on.
-        keeps = roster.protocol == KEEPS_WHAT_IT_HAS or roster.generation == self._generation
+        kept: Mapping[str, frozenset[Partition]] = {}
+        if self._is_classic and roster.generation == self._generation:
+            # Written again when a static member came back (KIP-345): the others read on.
+            kept = self._assigned
+        elif self._is_classic and roster.protocol == KEEPS_WHAT_IT_HAS:
+            kept = {
+                member.member_id: self._assigned.get(member.member_id, frozenset()) & kept_at_join(member)
+                for member in value.members
+            }
         self._generation = roster.generation
-        kept = self._assigned if keeps and self._is_classic else {}
         self._is_classic = True
         self._assigned = {member.member_id: member.owned for member in roster.members}
         self._members = {member.member_id: member.client_id for member in roster.members}
@@ -332,7 +351,9 @@ class GroupReadings:
             current = self._new(readings, commit, kind, None)
         elif readings.is_cut:
             current = self._new(readings, commit, ReadingKind.CUT, current.owner)
-        elif current.last is not None and commit.offset < current.last.offset:
+        elif self._has_had_members and current.may_be_tools and current.goes_back(commit):
+            current = self._new(readings, commit, ReadingKind.OUTSIDE, None)
+        elif current.goes_back(commit):
             back_from = current.highest
             current = self._new(readings, commit, ReadingKind.REWIND, current.owner)
             current.start, current.went_back_from = commit.offset, back_from

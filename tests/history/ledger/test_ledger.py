@@ -1,6 +1,6 @@
 """What is skipped and doubled in logs that are written record by record."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from kgroup.history.ledger.ledger import ledgers
 from kgroup.history.ledger.model import LedgerCause, LedgerKind
@@ -219,6 +219,44 @@ def test_several_offsets_in_an_empty_group_are_a_consumers():
     assert entries(log, 0, (10, 100), (11, 100), (40, 400)) == []
 
 
+def test_two_offsets_in_an_empty_group_may_be_set_by_tools():
+    log = GroupLog()
+    reading(log)
+    log.generation(11, 2)
+    log.commit(12, 0, 100)
+    log.commit(13, 0, 122)
+    log.generation(20, 3, B)
+    log.commits(22, 30, 2, 0)
+    assert entries(log, 0, (10, 100), (11, 100), (13, 130), (30, 300)) == [
+        (SKIPPED, 100, 122, False, LedgerCause.ADMIN_RESET),
+        (DOUBLED, 122, 130, False, LedgerCause.HAND_OVER),
+    ]
+
+
+def test_a_consumer_without_membership_may_have_begun_where_a_tool_set_the_offset():
+    log = GroupLog()
+    reading(log)
+    log.generation(11, 2)
+    log.commit(12, 0, 400)
+    for step in range(1, 6):
+        log.commit(12 + step, 0, 400 + 10 * step)
+    assert entries(log, 0, (10, 100), (11, 100), (20, 500)) == [
+        (SKIPPED, 100, 400, False, LedgerCause.ADMIN_RESET)
+    ]
+
+
+def test_offsets_that_tools_set_back_one_after_the_other_are_no_reading():
+    log = GroupLog()
+    reading(log)
+    log.generation(11, 2)
+    for at, offset in (12, 50), (13, 20), (14, 60):
+        log.commit(at, 0, offset)
+    log.generation(20, 3, B)
+    log.commits(22, 30, 2, 0)
+    assert (DOUBLED, 60, 100, True, LedgerCause.HAND_OVER) in entries(log, 0, (10, 100), (11, 100), (30, 300))
+    assert (SKIPPED, 20, 60, False, LedgerCause.ADMIN_RESET) not in entries(log, 0, (30, 300))
+
+
 def test_retention_that_overtook_a_group_which_was_away():
     log = GroupLog()
     reading(log)
@@ -287,9 +325,33 @@ def test_a_member_that_keeps_what_it_has_goes_on():
     log = GroupLog()
     log.generation(0, 1, A, protocol="cooperative-sticky")
     log.commits(2, 10, 2, 0)
-    log.generation(20, 2, A, member("c", 1), protocol="cooperative-sticky")
+    log.generation(20, 2, member("a", 0, had=(0,)), member("c", 1), protocol="cooperative-sticky")
     log.commit(22, 0, 210)
     assert entries(log, 0, (10, 100), (20, 200), (22, 220)) == []
+
+
+def test_a_member_that_has_lost_everything_meanwhile_begins_again():
+    """Under the same id: its generation was over, and it joins with nothing (`onPartitionsLost`)."""
+    log = GroupLog()
+    log.generation(0, 1, A, protocol="cooperative-sticky")
+    log.commits(2, 10, 2, 0)
+    log.generation(20, 2, A, member("c", 1), protocol="cooperative-sticky")
+    log.commit(22, 0, 210)
+    assert entries(log, 0, (10, 100), (20, 200), (22, 220)) == [
+        (DOUBLED, 100, 200, False, LedgerCause.REJOIN)
+    ]
+
+
+def test_a_subscription_that_cannot_be_read_says_nothing_of_what_was_kept():
+    log = GroupLog()
+    log.generation(0, 1, A, protocol="cooperative-sticky")
+    log.commits(2, 10, 2, 0)
+    torn = replace(member("a", 0, had=(0,)), subscription=b"\x00")
+    log.generation(20, 2, torn, protocol="cooperative-sticky")
+    log.generation(30, 3, A, protocol="cooperative-sticky")
+    assert entries(log, 0, (10, 100), (20, 200), (30, 300)) == [
+        (DOUBLED, 100, 300, False, LedgerCause.REJOIN)
+    ]
 
 
 def test_others_read_on_when_a_static_member_comes_back():
