@@ -87,6 +87,13 @@ def deadline_claims(
     for each in asked:
         needed: dict[tuple[int, int], Item] = {}
         batches: dict[tuple[str, int, int], DataBatch] = {}
+        if reader.live is not None:
+            times = {
+                place: _times(commits, each.kind, each.bound, now_ms)
+                for place, commits in history.items()
+                if commits
+            }
+            reader.live.look(times)
         for place, commits in history.items():
             if not commits:
                 continue

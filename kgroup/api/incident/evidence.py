@@ -2,12 +2,13 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 from uuid import UUID
 
+from kgroup.api.incident.live_batches import LiveBatches
 from kgroup.api.opened import OpenedLogs, open_logs
 from kgroup.api.replay import Item, slices_of
 from kgroup.broker.offsets_log import encode_marker
@@ -30,12 +31,16 @@ from kgroup.scan.reductions.select import select
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataBatch:
-    """A batch of a data topic as it lies in its segment; `is_end` says that nothing stood behind it."""
+    """A batch of a data topic as it lies in its segment; `is_end` says that nothing stood behind it.
+
+    `content` are its bytes, if it does not lie in a file.
+    """
 
     topic: str
     partition: int
     placed: PlacedBatch
     is_end: bool = False
+    content: bytes | None = field(default=None, repr=False)
 
     @property
     def batch(self) -> Batch:
@@ -44,6 +49,8 @@ class DataBatch:
 
     def raw(self) -> bytes:
         """The batch's bytes. Raises SourceError if the segment cannot be read any more."""
+        if self.content is not None:
+            return self.content
         try:
             with Path(self.placed.source).open("rb") as file:
                 file.seek(self.batch.position)
@@ -166,9 +173,14 @@ class BatchPlace(NamedTuple):
 
 
 class EvidenceReader:
-    """Takes records and batches out of opened logs."""
+    """Takes records and batches out of opened logs.
+
+    `live` are the batches of a cluster, which are fetched when they are needed: `look` and `sample` there say
+    which. Without them an outline has none.
+    """
 
     def __init__(self, logs: OpenedLogs) -> None:
+        self.live = None if logs.cluster is None else LiveBatches(logs.cluster)
         self._slices = list(slices_of(logs.sources))
         self._data_logs = DataLogs(logs.sources.log_dirs)
         self._outlines: dict[TopicPartition, Sequence[BatchPlace]] = {}
@@ -193,7 +205,14 @@ class EvidenceReader:
         return sum(part.end - part.start for part in self._slices)
 
     def outline(self, place: TopicPartition) -> Sequence[BatchPlace]:
-        """All batches of a partition's log, in order; it is read once. Raises SourceError."""
+        """All batches of a partition's log, in order; it is read once. Raises SourceError.
+
+        Of a cluster, those that were fetched.
+        """
+        if self.live is not None:
+            return [
+                BatchPlace(batch.base_offset, batch.max_timestamp_ms) for batch, _ in self.live.all(place)
+            ]
         if place not in self._outlines:
             batches = self._data_logs.batches_from(*place, 0)
             self._outlines[place] = [
@@ -205,6 +224,14 @@ class EvidenceReader:
 
     def batch(self, place: TopicPartition, offset: int, *, is_end: bool = False) -> DataBatch | None:
         """The batch that holds `offset`, or the first behind it; None if there is none."""
+        if self.live is not None:
+            held = self.live.at(place, offset)
+            if held is None:
+                return None
+            placed = PlacedBatch("", held[0])
+            return DataBatch(
+                topic=place[0], partition=place[1], placed=placed, is_end=is_end, content=held[1]
+            )
         for item in self._data_logs.batches_from(*place, offset):
             if isinstance(item, PlacedBatch):
                 return DataBatch(topic=place[0], partition=place[1], placed=item, is_end=is_end)

@@ -16,6 +16,7 @@ from kgroup.api.incident.derive import (
     rebalances,
 )
 from kgroup.api.incident.evidence import DataBatch, Evidence, EvidenceReader, commit_key, place_of
+from kgroup.api.incident.live_batches import LiveBatches
 from kgroup.api.incident.past import batches_of_ends, committed_at
 from kgroup.api.lag.report import lag_report
 from kgroup.api.ledger import ledger
@@ -66,7 +67,7 @@ def incident_report(
     deadlines: Sequence[AskedDeadline] = (),
     progress: Progress = NO_PROGRESS,
 ) -> Incident:
-    """Report what happened to groups in a period (epoch ms), by default that of the whole log.
+    """Report what happened to groups in a period (epoch ms), by default that of the whole offsets topic.
 
     `deadlines` are lag bounds and topics' retention, looked ahead to from the end of the period. `groups`
     are names or patterns; the default is the ten groups to which most happened. Every claim is derived from
@@ -86,15 +87,20 @@ def incident_report(
     chosen = {name for name in names if not patterns or matches_any(name, patterns)}
     if not chosen:
         raise SourceError(nothing_matches("group", patterns, names, LISTED))
-    live = logs.cluster is not None
     findings: dict[str, list[Finding]] = {}
     newest_ms: int | None = None
-    if to_ms is None and not live:
+    asked: dict[str, list[Finding]] = {}
+    if reader.live is not None:
+        asked, asked_ms = _findings(logs, to_ms, retention_ms, patterns)
+        # What is claimed rests on records, of which those who check have more later: it is as of a time.
+        to_ms = asked_ms if to_ms is None else to_ms
+        reader.live.sample(partitions_of(items), _PROOF_BATCHES)
+    elif to_ms is None:
         findings, newest_ms = _findings(logs, None, retention_ms)
     span = _span(items, from_ms, newest_ms if to_ms is None else to_ms)
     by_group = _by_group(items, chosen)
     timelines = replay(items, reader.topic_names)
-    if to_ms is not None and not live:
+    if to_ms is not None:
         batches = proof_of_ends(reader, partitions_of(items), to_ms, some=_PROOF_BATCHES)
         past = Evidence(
             items=tuple(_until(items, to_ms)), batches=tuple(batches), topic_names=reader.topic_names
@@ -104,11 +110,8 @@ def incident_report(
                 findings, _ = _findings(then, to_ms, retention_ms)
     certain = _certain(logs, sorted(chosen), span)
     maker = _Maker(reader, span, items, retention_ms, to_ms, certain, deadlines)
-    if live:
-        maker.remarks.append(
-            "where the cluster's logs end stands in no record that is read: kgroup lag-report tells lag and"
-            f" findings{', kgroup deadlines what comes' if deadlines else ''}"
-        )
+    if reader.live is not None:
+        maker.remarks += _of_a_cluster(reader.live, asked, findings)
     weights = {
         group: _weight(timelines.get(group), findings.get(group, ()), span)
         + 1000 * sum(entry.at_least for entry in certain.get(group, ()))
@@ -135,7 +138,7 @@ def incident_report(
         remarks.append(nothing_matches("group", missing, names))
     return Incident(
         kgroup=__version__,
-        sources=logs.names,
+        sources=logs.names if logs.cluster is None else (logs.cluster.name,),
         from_ms=span.from_ms,
         to_ms=span.to_ms,
         claims=tuple(claims),
@@ -184,14 +187,42 @@ def _by_group(items: Iterable[Item], groups: set[str]) -> dict[str, list[Item]]:
 
 
 def _findings(
-    logs: OpenedLogs, now_ms: int | None, retention_ms: int
+    logs: OpenedLogs, now_ms: int | None, retention_ms: int, groups: Sequence[str] = ()
 ) -> tuple[dict[str, list[Finding]], int]:
-    """The findings of all groups, and as of when: by default of the newest record."""
+    """The findings of groups, by default all, and as of when: by default of the newest record."""
     by_group: dict[str, list[Finding]] = {}
-    report = lag_report(logs, findings=True, now_ms=now_ms, retention_ms=retention_ms)
+    report = lag_report(logs, groups=groups or None, findings=True, now_ms=now_ms, retention_ms=retention_ms)
     for finding in report.findings():
         by_group.setdefault(finding.group, []).append(finding)
     return by_group, report.as_of.now_ms
+
+
+def _of_a_cluster(
+    live: LiveBatches, asked: Mapping[str, Sequence[Finding]], claimed: Mapping[str, Sequence[Finding]]
+) -> Iterator[str]:
+    """What a report on a cluster lacks, next to one on its files."""
+    yield (
+        f"{live.number} batches of the cluster's topics were fetched to prove lag and findings"
+        f"{', fewer than usual as they are large' if live.is_cut else ''}; what needs more of them, as leaps"
+        " over deleted records do, is not claimed"
+    )
+    for group, found in sorted(asked.items()):
+        for kind, topic, partition, _ in map(identity_of, found):
+            if any(_is_alike((kind, topic), identity_of(each)) for each in claimed.get(group, ())):
+                continue
+            where = "" if topic is None else f" of {topic}" + ("" if partition is None else f"-{partition}")
+            yield (
+                f"group {group}: {kind}{where}: left out, as it rests on what the cluster answers now, and on"
+                " no record that was fetched: kgroup stuck has it"
+            )
+
+
+def _is_alike(
+    finding: tuple[str, str | None], identity: tuple[str, str | None, int | None, str | None]
+) -> bool:
+    """Whether it is of the same kind, and no two topics tell them apart."""
+    kind, topic = finding
+    return kind == identity[0] and (topic == identity[1] or None in (topic, identity[1]))
 
 
 def _certain(logs: OpenedLogs, groups: Sequence[str], span: _Span) -> dict[str, list[LedgerEntry]]:
@@ -420,6 +451,8 @@ class _Maker:
         step = (self._span.to_ms - self._span.from_ms) / (_POINTS - 1)
         times_ms = sorted({round(self._span.from_ms + step * number) for number in range(_POINTS)})
         committed = committed_at(group, items, places, times_ms)
+        if self._reader.live is not None:
+            self._reader.live.look(dict.fromkeys(places, times_ms))
         needed: dict[tuple[int, int], Item] = {}
         batches: dict[tuple[str, int, int], DataBatch] = {}
         for place in places:

@@ -103,6 +103,8 @@ def batches_of_ends(
     reader: EvidenceReader, place: TopicPartition, times_ms: Sequence[int]
 ) -> Iterator[DataBatch]:
     """The batches that prove where a log ended at times that rise: the first newer and the one before."""
+    if reader.live is not None:
+        reader.live.look({place: times_ms})
     before: int | None = None
     times = iter(times_ms)
     time_ms = next(times)

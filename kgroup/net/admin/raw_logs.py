@@ -306,6 +306,11 @@ def whole_batches(sent: bytes, before: int | None = None) -> tuple[int, int]:
     return size, behind
 
 
+def first_batch_bytes(sent: bytes) -> int:
+    """The bytes of the first batch, 0 if it is not whole."""
+    return next((end for end, _ in _batch_ends(sent)), 0)
+
+
 def _first_boundary(sent: bytes) -> int | None:
     """The offset behind the first batch, None if no batch is whole."""
     return next((behind for _, behind in _batch_ends(sent)), None)
