@@ -151,11 +151,13 @@ def report_from(
     if options.findings and scanned.history is not None:
         from kgroup.api.lag.assigned import AssignedReader
         from kgroup.api.lag.facts import GroupFactReader
+        from kgroup.api.lag.past_ends import EndsInCluster
         from kgroup.api.lag.steps import Steps
 
         reaches = proofs.reaches if proofs is not None else None
         assigned = AssignedReader(inputs.ends, reaches, data_logs, hygiene=options.hygiene)
-        steps = Steps(scanned.last, data_logs) if scanned.last is not None else None
+        past_ends = EndsInCluster(logs.cluster, inputs.ends) if logs.cluster is not None else data_logs
+        steps = Steps(scanned.last, past_ends) if scanned.last is not None else None
         facts = GroupFactReader(
             scanned.newest, scanned.history, inputs.groups, options.retention_ms, assigned, steps
         )

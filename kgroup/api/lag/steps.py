@@ -10,12 +10,12 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from kgroup.api.lag.past_ends import PastEnds
 from kgroup.errors import SourceError
 from kgroup.history.timeline.model import CauseKind, Timeline
 from kgroup.lag.findings.leap import STEPS_BACK, Step
 from kgroup.lag.findings.model import GroupFacts, PartitionFacts
 from kgroup.lag.findings.too_far import LEAST, LONGER, OTHERS
-from kgroup.log.topics.topic_logs import DataLogs
 from kgroup.protocol.topic_partition import TopicPartition
 from kgroup.scan.kernels.gather import numbers, values_of
 from kgroup.scan.reading.order import begins_of, ranks
@@ -74,8 +74,8 @@ def _grew(causes: Sequence[Any]) -> bool:
 class Steps:
     """Puts them to the facts on a group, if one of its steps stands out or a topic of it grew."""
 
-    def __init__(self, last: LastCommits, data_logs: DataLogs) -> None:
-        self._data_logs = data_logs
+    def __init__(self, last: LastCommits, past_ends: PastEnds) -> None:
+        self._past_ends = past_ends
         self._changes = last.membership_changes
         self._table = longest_steps(last.leaps)
         self._codes: dict[str, int] = {}
@@ -210,7 +210,7 @@ class Steps:
 
     def _ends(self, place: TopicPartition, times_ms: Sequence[int]) -> list[int | None]:
         try:
-            return self._data_logs.ends_at(*place, times_ms)
+            return self._past_ends.ends_at(*place, times_ms)
         except SourceError:
             return [None] * len(times_ms)  # reading the log itself reports it
 
