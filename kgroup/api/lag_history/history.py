@@ -16,7 +16,7 @@ from kgroup.errors import InputError, SourceError
 from kgroup.lag.status.columns import FURTHEST
 from kgroup.lag.status.history import WindowsOfTime
 from kgroup.lag.status.rule_sets import LagRules
-from kgroup.log.topics.past_ends import PastEndsInLogs
+from kgroup.log.topics.past_ends import BetweenSamples, PastEndsInLogs
 from kgroup.protocol.topic_partition import TopicPartition
 from kgroup.report.emit import iso_time
 from kgroup.report.progress import NO_PROGRESS, Progress
@@ -87,7 +87,8 @@ OpenEnds = Callable[[Sequence[CommitKey], Sequence[int]], AskedEnds]
 class HistoryHere:
     """All that rows are made of. `names` are the groups and topics of all commits, wanted or not.
 
-    `problems` are what could not be read: each says where and why.
+    `problems` are what could not be read: each says where and why. `between_samples` are log ends that are
+    not exact, all of them when the rows have been made; None if others know the ends.
     """
 
     history: History
@@ -95,6 +96,7 @@ class HistoryHere:
     ends: AskedEnds
     names: Set[tuple[str, str]]
     problems: tuple[str, ...]
+    between_samples: BetweenSamples | None = None
 
     def missing(self, options: HistoryOptions) -> list[str]:
         """The given names that nothing here has or matches, with the nearest that exist."""
@@ -151,11 +153,20 @@ def history_here(
     history = plan_history(extents, options)
     joined = KeyedCommits.joined(commits)
     times_ms = (history.windows.ends_ms() - 1).tolist()
+    between_samples = None
     if open_ends is None:
-        ends = AskedEnds(PastEndsInLogs(sources.log_dirs, times_ms))
+        in_logs = PastEndsInLogs(sources.log_dirs, times_ms)
+        ends, between_samples = AskedEnds(in_logs), in_logs.between_samples
     else:
         ends = open_ends(joined.commits.keys, times_ms)
-    return HistoryHere(history=history, commits=joined, ends=ends, names=names, problems=tuple(problems))
+    return HistoryHere(
+        history=history,
+        commits=joined,
+        ends=ends,
+        names=names,
+        problems=tuple(problems),
+        between_samples=between_samples,
+    )
 
 
 def plan_history(extents: Iterable[Extent | None], options: HistoryOptions) -> History:

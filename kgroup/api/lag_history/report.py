@@ -12,10 +12,12 @@ from kgroup.api.opened import OpenedLogs, failed, left_out
 from kgroup.api.tabular import Tabular
 from kgroup.errors import InputError, SourceError
 from kgroup.lag.status.rule_sets import RuleSet, rules_named
+from kgroup.log.topics.past_ends import BetweenSamples
 from kgroup.report.emit import Column, arrow_schema
 from kgroup.report.html_table import html_table
 from kgroup.report.lag.history_columns import COLUMNS, TABLE_COLUMNS
 from kgroup.report.progress import NO_PROGRESS, Progress
+from kgroup.report.table import counted
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -117,8 +119,14 @@ class LagHistory(Tabular):
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """A line for each thing left out, and why."""
-        return tuple(map(self._logs.message, left_out(self._logs.sources)))
+        """A line for each thing left out, and why, and how far log ends between samples may be off.
+
+        Complete when the rows have been made.
+        """
+        here = self._made if isinstance(self._made, HistoryHere) else None
+        between = None if here is None else here.between_samples
+        taken = () if between is None or not between.count else (inexact(between),)
+        return (*map(self._logs.message, left_out(self._logs.sources)), *taken)
 
     @property
     def unknown_ends(self) -> UnknownEnds | None:
@@ -164,3 +172,17 @@ class LagHistory(Tabular):
 
 def _starts(batch: "pa.RecordBatch") -> range:
     return range(0, batch.num_rows, _ROWS_AT_ONCE)
+
+
+def inexact(between: BetweenSamples) -> str:
+    """How many log ends are not exact, and how far one can be off."""
+    parts = []
+    if between.place is not None:
+        topic, partition = between.place
+        parts.append(f"up to {counted(between.most, 'record')} off ({topic} {partition})")
+    if between.without_bound:
+        parts.append(f"{between.without_bound} by an unknown number, with no sample on the other side")
+    return (
+        f"{counted(between.count, 'log end')} taken from the nearer sample, as those before and after differ:"
+        f" {', '.join(parts)}"
+    )

@@ -84,6 +84,19 @@ class EndsAround:
         )
         return ends
 
+    def off_by(self, ends: "Int64s", logged: "Int64s") -> "Int64s":
+        """How far the true end may be from each of `ends`, which `with_logged` made; 0 where it is exact.
+
+        UNKNOWN if there is a sample on one side only.
+        """
+        import numpy as np
+
+        is_exact = (ends < 0) | (ends == logged) | (self.before == self.after)
+        knows_both = (self.before >= 0) & (self.after >= 0)
+        furthest = np.maximum(self.after - ends, ends - self.before)
+        off: Int64s = np.where(is_exact, 0, np.where(knows_both, furthest, UNKNOWN))
+        return off
+
 
 class RecordedAt:
     """Log ends around rising times (epoch ms), of all partitions that recordings tell of; read when asked."""

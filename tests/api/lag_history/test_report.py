@@ -3,14 +3,19 @@
 import re
 import subprocess
 import sys
+from uuid import UUID
 
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from kgroup.api.lag_history.report import lag_history
+from kgroup.api.lag_history.report import inexact, lag_history
 from kgroup.api.opened import open_logs
 from kgroup.errors import InputError, SourceError
+from kgroup.log.files.recording import Sample, TopicSample
+from kgroup.log.recorder.folder import RecordingFolder
+from kgroup.log.recorder.retention import Retention
+from kgroup.log.topics.past_ends import BetweenSamples
 from tests.compat.captures import FIXTURES, groups_json
 from tests.log.offsets_log import batch, commit, write
 
@@ -76,3 +81,30 @@ def test_a_group_may_be_given_as_a_text():
     history = lag_history(logs, 60_000, groups="orders-app")
     assert set(history.to_arrow()["group"].to_pylist()) == {"orders-app"}
     assert "orders-app" in history._repr_html_() and "<LagHistory" not in history._repr_html_()
+
+
+def test_it_says_how_far_log_ends_between_samples_may_be_off(tmp_path):
+    recording = RecordingFolder(tmp_path, Retention(retain_ms=None, bytes_max=None), print)
+    for at_ms, end in ((0, 3_000), (10_000, 3_019)):
+        topic = TopicSample(topic_id=UUID(int=1), partitions=1, starts={0: 0}, ends={0: end})
+        recording.add_sample(
+            Sample(at_ms=at_ms, every_ms=10_000, is_full=True, topics={"t": topic}, brokers={}, leaders={})
+        )
+    recording.close()
+    write(tmp_path, [batch(0, [commit("g", "t", 0, 3_000)])])
+    history = lag_history(logs_of(tmp_path), 2_000)
+    assert [row["log_end_offset"] for row in history.to_arrow().to_pylist()] == [3_000]
+    assert history.remarks == (
+        "1 log end taken from the nearer sample, as those before and after differ: up to 19 records off"
+        " (t 0)",
+    )
+
+
+def test_nor_does_it_know_a_bound_without_a_sample_on_the_other_side():
+    said = inexact(BetweenSamples(count=5, most=1, place=("orders", 2), without_bound=2))
+    assert said.endswith(
+        "up to 1 record off (orders 2), 2 by an unknown number, with no sample on the other side"
+    )
+    assert inexact(BetweenSamples(count=2, without_bound=2)).endswith(
+        "differ: 2 by an unknown number, with no sample on the other side"
+    )

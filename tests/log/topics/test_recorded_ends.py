@@ -117,19 +117,23 @@ def test_of_a_topic_that_no_sample_has_nothing_is_known(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "logged", "end"),
+    ("before", "after", "logged", "end", "off_by"),
     [
-        (10, 20, 14, 14),  # the data's own log decides between two samples
-        (10, 20, 9, 20),  # but not against them: its clocks are producers'
-        (10, 20, 21, 20),
-        (10, 10, 12, 10),
-        (10, -1, 12, 12),
-        (10, -1, -1, 10),
-        (-1, -1, 12, 12),
+        (10, 20, 14, 14, 0),  # the data's own log decides between two samples
+        (10, 20, 9, 20, 10),  # but not against them: its clocks are producers'
+        (10, 20, 21, 20, 10),
+        (10, 20, -1, 20, 10),
+        (10, 10, 12, 10, 0),
+        (10, 10, -1, 10, 0),
+        (10, -1, 12, 12, 0),
+        (10, -1, -1, 10, UNKNOWN),
+        (-1, 20, -1, 20, UNKNOWN),
+        (-1, -1, 12, 12, 0),
+        (-1, -1, -1, UNKNOWN, 0),
     ],
 )
 def test_the_datas_own_log_counts_where_samples_allow_it(
-    before: int, after: int, logged: int, end: int
+    before: int, after: int, logged: int, end: int, off_by: int
 ) -> None:
     def array(value: int) -> np.ndarray:
         return np.array([value], np.int64)
@@ -142,6 +146,18 @@ def test_the_datas_own_log_counts_where_samples_allow_it(
         near_ms=array(EVERY_MS),
     )
     assert around.with_logged(array(logged)).tolist() == [end]
+    assert around.off_by(array(end), array(logged)).tolist() == [off_by]
+
+
+def test_what_is_between_two_samples_is_counted_once(tmp_path: Path) -> None:
+    """The samples say 50 and 53: at a time between them the nearer is off by 3 at most."""
+    log_dir = recorded(tmp_path, [sample(0, orders=50), sample(10, orders=53), sample(20, orders=53)])
+    ends = PastEndsInLogs([log_dir], [NOW + 1000 * at for at in (4, 15, 22)])
+    for _ in range(2):
+        assert ends("orders", 0).at.tolist() == [50, 53, 53]
+    between = ends.between_samples
+    assert (between.count, between.most, between.place) == (2, 3, ("orders", 0))
+    assert between.without_bound == 1
 
 
 # ---- of now ---------------------------------------------------------------------------------------
