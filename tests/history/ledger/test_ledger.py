@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass, field, replace
 
+import pytest
+
 from kgroup.history.ledger.ledger import ledgers
 from kgroup.history.ledger.model import LedgerCause, LedgerKind
 from kgroup.history.timeline.model import Grade, Partition
@@ -164,6 +166,13 @@ def test_the_end_at_which_a_reader_begins_may_be_behind_the_logs_own():
     reading(log)
     assert first_commits(log, 0, (-35, 30), (-34, 30), (200, 100)) == []
     assert first_commits(log, 0, (-34, 30), (200, 100)) == [(SKIPPED, 0, 20, False, False)]
+    assert first_commits(log, 0, (-35, 20), (200, 100)) == [(SKIPPED, 0, 20, False, False)]
+
+
+def test_a_first_commit_without_membership_is_a_first_start_too():
+    log = GroupLog()
+    log.commits(5, 9, 2, 0)
+    assert first_commits(log, 0, (200, 100)) == [(SKIPPED, 0, 50, False, False)]
 
 
 def test_an_offset_that_is_set_forward_skips_what_nobody_can_have_read():
@@ -245,6 +254,28 @@ def test_a_consumer_without_membership_may_have_begun_where_a_tool_set_the_offse
     ]
 
 
+@pytest.mark.parametrize(("first", "found"), [(141, [(100, 141)]), (140, [])])
+def test_a_first_step_of_a_consumer_without_membership_is_its_own_if_it_is_like_the_others(first, found):
+    log = GroupLog()
+    reading(log)
+    log.generation(11, 2)
+    for step in range(6):
+        log.commit(12 + step, 0, first + 10 * step)
+    made = entries(log, 0, (10, 100), (11, 100), (20, 500))
+    assert [each[1:3] for each in made if each[0] is SKIPPED] == found
+
+
+def test_the_first_offsets_ever_may_be_set_by_tools_in_a_group_that_has_members_later():
+    log = GroupLog()
+    log.generation(0, 1)
+    log.commit(1, 0, 10)
+    log.commit(2, 0, 60)
+    log.generation(20, 2, B)
+    log.commits(22, 30, 2, 0)
+    made = [each[:5] for each in entries(log, 0, (2, 100), (30, 300)) if each[0] is SKIPPED]
+    assert made == [(SKIPPED, 10, 60, False, LedgerCause.ADMIN_RESET)]
+
+
 def test_offsets_that_tools_set_back_one_after_the_other_are_no_reading():
     log = GroupLog()
     reading(log)
@@ -267,6 +298,15 @@ def test_retention_that_overtook_a_group_which_was_away():
         (SKIPPED, 100, 3_000, True, LedgerCause.OUT_OF_RANGE),
         (SKIPPED, 3_000, 6_000, False, LedgerCause.OUT_OF_RANGE),
     ]
+
+
+def test_a_log_that_begins_where_the_group_was_has_lost_it_nothing():
+    log = GroupLog()
+    reading(log)
+    log.generation(11, 2)
+    log.generation(600, 3, B)
+    log.commit(602, 0, 6_000)
+    assert entries(log, 100, (10, 100), (11, 100), (602, 5_000)) == []
 
 
 def test_records_that_were_deleted_by_request_while_a_group_was_away():
@@ -295,6 +335,19 @@ def test_an_offset_that_had_been_deleted():
         (SKIPPED, 100, 6_000, False, LedgerCause.OFFSETS_REMOVED),
         (DOUBLED, 0, 100, False, LedgerCause.OFFSETS_REMOVED),
     ]
+
+
+def test_an_offset_that_had_been_deleted_before_anything_was_proven():
+    """The only commit says where its reader was, and not what it had read: the next one's is a first one."""
+    log = GroupLog()
+    log.generation(0, 1, A)
+    log.commit(5, 0, 50)
+    log.generation(11, 2)
+    log.remove_commit(200, 0)
+    log.generation(600, 3, B)
+    log.commit(602, 0, 6_000)
+    ends = (4, 50), (11, 100), (602, 6_000)
+    assert first_commits(log, 0, *ends) == [(SKIPPED, 0, 50, False, False), (SKIPPED, 0, 6_000, False, True)]
 
 
 # ---- doubled ----------------------------------------------------------------------------------------------
@@ -463,6 +516,29 @@ def test_what_a_leap_may_have_skipped_is_doubled_for_certain_by_nobody():
     log.commit(102, 0, 2_000)
     doubled = [each for each in entries(log, 0, *GREW) if each[0] is DOUBLED and each[3]]
     assert doubled == []
+
+
+def test_only_the_one_that_leapt_has_no_certain_part_in_it():
+    log = leaping()
+    for generation, at in (2, 100), (4, 300):
+        log.generation(at, generation)
+        log.commit(at + 60, 0, 180)
+        log.generation(at + 70, generation + 1, B)
+        for number in range(1, 5):
+            log.commit(at + 70 + 2 * number, 0, 180 + 2_500 * number)
+        log.commit(at + 80, 0, 11_000)
+    certain = [each[1:3] for each in entries(log, 0, *GREW) if each[0] is DOUBLED and each[3]]
+    assert certain == [(180, 11_000)], "the second and the third that had the partition"
+
+
+def test_a_leap_is_held_against_two_other_steps_and_must_be_faster_than_each():
+    two = GroupLog()
+    two.generation(0, 1, A)
+    for second, offset in (10, 30), (20, 60), (62, 11_000):
+        two.commit(second, 0, offset)
+    assert leaps(two, *GREW) == []
+    fast = leaping(at=82, more_before=((60.1, 690),))  # 510 in 0.1 s, and then 10,310 in 21.9 s
+    assert leaps(fast, *GREW) == []
 
 
 def test_who_may_have_read_it_has_not_leapt():
