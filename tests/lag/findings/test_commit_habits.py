@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from kgroup.history.groups.model import GroupKind, GroupState
 from kgroup.lag.findings.find import find
 from kgroup.lag.findings.model import FindingKind, Severity
 from tests.lag.facts import facts, partition, steadily
@@ -53,6 +54,18 @@ class TestLastOffset:
         group = replace(facts(*partitions), one_record_left=frozenset(left))
         assert not of_kind(group, K.COMMITS_LAST_OFFSET), why
 
+    @pytest.mark.parametrize(
+        ("kind", "fires"), [(GroupKind.SIMPLE, True), (GroupKind.CLASSIC, False)], ids=["simple", "left"]
+    )
+    def test_of_groups_without_members_only_those_that_never_have_any(self, kind, fires):
+        group = replace(facts(idle(0, 500), idle(1, 300)), one_record_left=LEFT)
+        empty = replace(group, group=replace(group.group, state=GroupState.EMPTY, kind=kind, members=()))
+        assert bool(of_kind(empty, K.COMMITS_LAST_OFFSET)) is fires
+
+    def test_a_partition_in_which_nothing_ever_was_says_nothing_against_it(self):
+        group = facts(idle(0, 500), idle(1, 300), partition(2, steadily(400, 0, step=0), 0))
+        assert of_kind(replace(group, one_record_left=LEFT), K.COMMITS_LAST_OFFSET)
+
     def test_a_partition_that_goes_on_says_neither(self):
         busy = partition(2, steadily(1, 495), 500, seen=[(1, 500)])
         group = replace(facts(idle(0, 500), idle(1, 300), busy), one_record_left=LEFT)
@@ -67,11 +80,19 @@ class TestZeros:
             ("it had got further", partition(0, [(9, 30), (5, 0)], 50), True),
             ("it has just begun", partition(0, [(5, 0)], 50), False),
             ("nothing is there", partition(0, [(5, 0)], 0), False),
+            ("nobody knows where the log begins", partition(0, [(5, 0)], 50, start=None), False),
         ],
         ids=lambda case: case if isinstance(case, str) else "",
     )
     def test_when(self, why, of, fires):
         assert bool(of_kind(facts(of), K.ZERO_OFFSETS)) is fires, why
+
+    def test_one_is_named_and_of_several_their_number(self):
+        first, second = (partition(number, [(5, 0)], 50, start=20) for number in range(2))
+        (one,) = of_kind(facts(first), K.ZERO_OFFSETS)
+        (two,) = of_kind(facts(first, second), K.ZERO_OFFSETS)
+        assert (one.partition, one.numbers) == (0, {"partitions": 1})
+        assert (two.partition, two.numbers) == (None, {"partitions": 2})
 
 
 class TestIdle:
@@ -82,6 +103,10 @@ class TestIdle:
         assert finding.evidence == (
             "nothing to read for 10m 0s, yet it keeps committing: 17,280 a day at this rate on 1 partition"
         )
+
+    def test_a_minute_without_anything_to_read_is_enough(self):
+        group = facts(partition(0, steadily(1, 500, step=0, every=5), 500))
+        assert of_kind(replace(group, reached_ms={("orders", 0): ago(60)}), K.IDLE_COMMITS)
 
     @pytest.mark.parametrize(
         ("why", "of", "since"),

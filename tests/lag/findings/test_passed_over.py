@@ -76,6 +76,13 @@ def committing(*offsets, changed_at=25):
     return facts(replace(made, window=window))
 
 
+def unknown_changes(*offsets):
+    group = committing(*offsets)
+    (made,) = group.partitions
+    window = made.window and replace(made.window, membership_changes=None)
+    return facts(replace(made, window=window))
+
+
 class TestDoubled:
     def test_who_goes_back_and_comes_up_again_has_read_twice(self):
         (finding,) = of_kind(K.DOUBLED_RECORDS, committing(300, 400, 200, 250, 350, 450))
@@ -96,6 +103,8 @@ class TestDoubled:
             "it went back by itself": committing(300, 400, 200, 250, 350, 450, changed_at=None),
             "members changed before, or later": committing(300, 400, 200, 250, 350, 450, changed_at=45),
             "it is still below: rewound": committing(300, 400, 200, 250, 350),
+            "two late commits of one offset": committing(300, 400, 200, 200, 450, 460),
+            "nobody knows when members changed": unknown_changes(300, 400, 200, 250, 350, 450),
         }.items(),
     )
     def test_nothing_is_doubled(self, why, group):

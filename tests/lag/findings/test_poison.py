@@ -117,6 +117,19 @@ def test_who_is_told(rounds, others, expected):
     assert said == expected
 
 
+def test_who_got_the_partition_just_when_the_record_came_is_the_first_owner():
+    (finding,) = find(group([(3000, "z", "za"), (175, "a", "abc"), *LATER[1:]]))
+    assert finding.numbers["owners"] == 3
+
+
+def test_another_partition_goes_on_if_it_was_committed_after_the_record_came():
+    def beside(last):
+        return kinds(group(LATER, partition(1, steadily(last, 495), 500, seen=GOES_ON, member="e")))
+
+    assert "poison-record" not in beside(175)
+    assert "poison-record" in beside(174)
+
+
 HEALTHY_PARTITIONS = {
     "its commits go on": partition(0, steadily(1, 100), 500, seen=GOES_ON, member="c"),
     "nothing is unread": partition(0, steadily(180, 500), 500, member="c"),
