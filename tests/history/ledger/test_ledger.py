@@ -442,6 +442,14 @@ def test_who_goes_back_and_comes_up_again_has_read_twice():
     assert entries(log) == [(DOUBLED, 40, 100, True, LedgerCause.REWIND)]
 
 
+def test_the_same_offset_again_is_no_way_back():
+    log = GroupLog()
+    reading(log)
+    log.commit(12, 0, 100)
+    log.commit(14, 0, 140)
+    assert entries(log, 0, (10, 100), (12, 130), (14, 140)) == []
+
+
 def test_one_late_commit_is_no_proof_that_anything_was_read_again():
     log = GroupLog()
     reading(log)
@@ -450,13 +458,16 @@ def test_one_late_commit_is_no_proof_that_anything_was_read_again():
     assert entries(log, 0, (12, 100), (14, 120)) == [(DOUBLED, 80, 100, False, LedgerCause.REWIND)]
 
 
-def test_what_an_aborted_transaction_committed_does_not_count():
+@pytest.mark.parametrize(
+    ("committed", "found"), [(False, []), (True, [(DOUBLED, 60, 100, False, LedgerCause.REWIND)])]
+)
+def test_what_an_aborted_transaction_committed_does_not_count(committed, found):
     log = GroupLog()
     reading(log)
-    log.commit(12, 0, 40, producer=7)
-    log.end_transaction(13, 7, committed=False)
+    log.commit(12, 0, 60, producer=7)
+    log.end_transaction(13, 7, committed=committed)
     log.commit(14, 0, 140)
-    assert entries(log) == []
+    assert entries(log, 0, (10, 100), (14, 140)) == found
 
 
 def test_an_entry_says_whose_it_is_and_what_shows_it():
@@ -536,9 +547,15 @@ def test_a_leap_is_held_against_two_other_steps_and_must_be_faster_than_each():
     two.generation(0, 1, A)
     for second, offset in (10, 30), (20, 60), (62, 11_000):
         two.commit(second, 0, offset)
-    assert leaps(two, *GREW) == []
+    assert leaps(two, (0, 5_000), (200, 12_000)) == []
     fast = leaping(at=82, more_before=((60.1, 690),))  # 510 in 0.1 s, and then 10,310 in 21.9 s
     assert leaps(fast, *GREW) == []
+
+
+def test_a_leap_is_of_100_offsets_at_least():
+    ends = (0, 0), (50, 200), (61, 210), (200, 300)
+    assert [each[:2] for each in leaps(leaping(to=220, step=20), *ends)] == [(120, 220)]
+    assert leaps(leaping(to=219, step=20), *ends) == []
 
 
 def test_who_may_have_read_it_has_not_leapt():
