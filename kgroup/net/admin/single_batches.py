@@ -11,8 +11,7 @@ from kgroup.net.admin.raw_logs import first_batch_bytes
 from kgroup.protocol.requests.client import READ_UNCOMMITTED
 
 _PARTITIONS_AT_ONCE: Final = 100
-_PARTITION_BYTES: Final = 16 * 1024
-_ONE_BATCH_BYTES: Final = 1  # the first batch of an answer is sent whole, however large (KIP-74)
+_PARTITION_BYTES: Final = 16 * 1024  # the first batch of an answer is sent whole, however large (KIP-74)
 _ANSWER_BYTES: Final = 16 * 1024 * 1024
 _NOT_LEADER: Final = 6
 _TRIES: Final = 4
@@ -56,14 +55,13 @@ def _fetch(
         leaders = cluster.leaders({each.topic for each in (*together, *alone)})
         requests = [[each for each in together if leaders.get(each[:2]) == node] for node in _nodes(leaders)]
         for asked in [*filter(None, requests), *([each] for each in alone if each[:2] in leaders)]:
-            is_one = len(asked) == 1
-            answered = cluster.ask(_request(asked, is_one=is_one), leaders[asked[0][:2]])
+            answered = cluster.ask(_request(asked), leaders[asked[0][:2]])
             for each, error, sent in _answers(asked, answered):
                 if error:
                     again += [each] if error == _NOT_LEADER else []
                 elif size := first_batch_bytes(sent):
                     yield each, sent[:size]
-                elif not is_one:
+                elif len(asked) > 1:
                     again.append(each)  # it was cut, or others have taken all of the answer's bytes
         if not again:
             return
@@ -85,7 +83,7 @@ def _answers(asked: Sequence[BatchAt], answered: Any) -> Iterator[tuple[BatchAt,
                 yield each, answer.error_code, bytes(answer.records or b"")
 
 
-def _request(asked: Sequence[BatchAt], *, is_one: bool) -> Any:
+def _request(asked: Sequence[BatchAt]) -> Any:
     fetched = FetchRequest.FetchTopic
     by_topic: dict[str, list[BatchAt]] = {}
     for each in asked:
@@ -102,7 +100,7 @@ def _request(asked: Sequence[BatchAt], *, is_one: bool) -> Any:
                     fetched.FetchPartition(
                         partition=each.partition,
                         fetch_offset=each.offset,
-                        partition_max_bytes=_ONE_BATCH_BYTES if is_one else _PARTITION_BYTES,
+                        partition_max_bytes=_PARTITION_BYTES,
                     )
                     for each in of_topic
                 ],

@@ -95,6 +95,10 @@ def test_another_reader_of_the_cluster_derives_it_again(
     assert checked.claims == len(incident.claims)
 
 
+def test_it_ends_with_the_newest_record_of_the_groups_unless_told_otherwise(logs: OpenedLogs) -> None:
+    assert incident_report(logs, groups=["gone"]).to_ms == lag_report(logs).as_of.now_ms
+
+
 def test_it_names_the_cluster(logs: OpenedLogs, incident: Incident) -> None:
     assert logs.cluster is not None
     assert incident.sources == (logs.cluster.name,)

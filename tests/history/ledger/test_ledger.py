@@ -123,6 +123,14 @@ def test_what_is_missing_from_the_log_proves_nothing():
     assert entries(log, 500, (10, 100), (21, 9_000)) == []
 
 
+def test_the_first_commit_after_a_gap_is_no_groups_first():
+    log = GroupLog()
+    log.gap()
+    log.generation(100, 1, A)
+    log.commit(105, 0, 9_000)
+    assert first_commits(log, 0, (10, 100), (110, 9_500)) == []
+
+
 def test_a_long_way_after_a_pause_is_no_loss_while_the_log_has_it_all():
     log = GroupLog()
     reading(log)
