@@ -56,6 +56,16 @@ def test_the_lag_report_of_a_cluster_is_that_of_its_files_and_answered_log_ends(
     assert live == from_files
 
 
+def test_a_report_on_a_cluster_that_leads_no_data_topic_claims_no_lag(kgroup, broker, tmp_path):
+    ended = kgroup("report", "-b", "test:9092", "--group", "orders-app", "-o", "json", "-q")
+    assert ended.status == 0, ended.err
+    kinds = {claim["kind"] for claim in json.loads(ended.out)["claims"]}
+    assert "rebalance" in kinds and "lag" not in kinds
+    (tmp_path / "report.json").write_text(ended.out)
+    checked = kgroup("report", "--check", str(tmp_path / "report.json"), "-b", "test:9092")
+    assert checked.status == 0, checked.err
+
+
 def test_assign_takes_a_group_of_a_cluster_as_from_its_files(kgroup, broker):
     live = rows_of(kgroup("assign", "-b", "test:9092", "--group", "orders-app", "-o", "jsonl"))
     assert live

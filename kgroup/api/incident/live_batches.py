@@ -30,6 +30,8 @@ class LiveBatches:
     def __init__(self, cluster: Cluster) -> None:
         self.is_cut = False
         """Whether sampling ended early: the batches of some partitions are too large."""
+        self.silent: tuple[TopicPartition, ...] = ()
+        """Partitions that have records, of which none could be fetched when they were sampled."""
         self._cluster = cluster
         self._held: dict[TopicPartition, list[Held]] = {}
         self._bytes = 0
@@ -79,6 +81,7 @@ class LiveBatches:
         some = min(some, max(_SAMPLES_MAX // max(len(places), 1), _SAMPLES_MIN))
         spans = {place: span for place, span in self._spans(places).items() if span[0] < span[1]}
         self._fetch(BatchAt(*place, at) for place, (start, end) in spans.items() for at in (start, end - 1))
+        self.silent = tuple(sorted(place for place in spans if not self._held.get(place)))
         for number in range(1, some):
             if self._bytes > _BYTES_MAX:
                 self.is_cut = True

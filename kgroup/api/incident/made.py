@@ -206,6 +206,13 @@ def _of_a_cluster(
         f"{', fewer than usual as they are large' if live.is_cut else ''}; what needs more of them, as leaps"
         " over deleted records do, is not claimed"
     )
+    if live.silent:
+        first = "{}-{}".format(*live.silent[0])
+        yield (
+            f"no batch could be fetched of {counted(len(live.silent), 'partition')} ({first}"
+            f"{' and others' if len(live.silent) > 1 else ''}): without the right to read a topic its lag is"
+            " not claimed"
+        )
     for group, found in sorted(asked.items()):
         for kind, topic, partition, _ in map(identity_of, found):
             if any(_is_alike((kind, topic), identity_of(each)) for each in claimed.get(group, ())):

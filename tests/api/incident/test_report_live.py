@@ -81,6 +81,7 @@ def test_it_says_what_is_wrong(incident: Incident) -> None:
     assert [claim.says["outlook"] for claim in incident.of(ClaimKind.DEADLINE)] == ["passed"]
     assert any("batches of the cluster's topics were fetched" in remark for remark in incident.remarks)
     assert not any("dead-with-lag" in remark for remark in incident.remarks)
+    assert not any("no batch" in remark for remark in incident.remarks)
 
 
 @pytest.mark.parametrize("form", ["md", "json"])
@@ -113,6 +114,8 @@ def test_a_report_without_the_batches_would_know_no_lag(
     assert not incident.of(ClaimKind.LAG)
     assert not incident.of(ClaimKind.FINDING)
     assert any("dead-with-lag" in remark and "left out" in remark for remark in incident.remarks)
+    silent = "no batch could be fetched of 2 partitions (orders-0 and others)"
+    assert any(remark.startswith(silent) for remark in incident.remarks)
 
 
 def test_batches_are_those_of_the_times_and_some_between(logs: OpenedLogs, until_ms: int) -> None:
