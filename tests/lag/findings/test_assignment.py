@@ -127,6 +127,16 @@ class TestUnowned:
         moving = replace(group, group=replace(group.group, state=GroupState.RECONCILING))
         assert not of_kind(moving, K.UNOWNED_PARTITION)
 
+    def test_it_says_for_how_long_and_how_much_is_unread_there(self):
+        (some,) = of_kind(settled(*TWO, unowned=(known(2), known(3, unread=None))), K.UNOWNED_PARTITION)
+        (none,) = of_kind(settled(*TWO, unowned=(known(2, unread=None),)), K.UNOWNED_PARTITION)
+        assert some.numbers == {"partitions": 2, "unowned_ms": 3_600_000, "unread": 7}
+        assert none.numbers == {"partitions": 1, "unowned_ms": 3_600_000, "unread": None}
+
+    def test_known_for_as_long_as_metadata_may_be_old_when_it_was_left_out(self):
+        at_once = settled(*TWO, since=60, unowned=(known(2, since=360),))
+        assert of_kind(at_once, K.UNOWNED_PARTITION)
+
 
 class TestUneven:
     def test_range_gives_the_first_member_of_every_small_topic_all_of_it(self):
@@ -171,6 +181,10 @@ class TestUneven:
             (
                 "it has only just begun",
                 settled(member("c1", "a", "a:0,1,2"), member("c2", "a", "a:3"), since=40),
+            ),
+            (
+                "nobody owns anything",
+                settled(member("c1", "a b", ""), member("c2", "a b", "")),
             ),
             (
                 "a topic with fewer partitions than members",
@@ -304,7 +318,53 @@ class TestUseless:
     def test_not(self, why, group):
         assert not of_kind(group, K.USELESS_MEMBERS), why
 
+    def test_one_is_named_and_of_several_their_number(self):
+        group = settled(*TWO, member("c3", "orders", ""))
+        (one,) = of_kind(group, K.USELESS_MEMBERS)
+        more = replace(group, group=replace(group.group, members=(*group.group.members, SPARE)))
+        (two,) = of_kind(more, K.USELESS_MEMBERS)
+        assert (one.member_id, one.numbers["idle_members"]) == ("c3-id", 1)
+        assert (two.member_id, two.numbers["idle_members"]) == (None, 2)
+
     def test_shares_that_range_left_uneven_are_not_for_want_of_partitions(self):
         group = settled(member("c1", "a b c", "a:0 b:0 c:0"), member("c2", "a b c", ""))
         assert not of_kind(group, K.USELESS_MEMBERS)
         assert of_kind(group, K.UNEVEN_ASSIGNMENT)
+
+
+SPARE = member("c4", "orders", "")
+FAULTY = {
+    K.UNOWNED_PARTITION: settled(*TWO, unowned=(known(2),)),
+    K.UNEVEN_ASSIGNMENT: settled(member("c1", "a", "a:0,1,2"), member("c2", "a", "a:3")),
+    K.MIXED_SUBSCRIPTIONS: settled(
+        member("billing-1", "bills", "bills:0"), member("shop-1", "orders", "orders:0")
+    ),
+    K.USELESS_MEMBERS: settled(*TWO, SPARE),
+}
+
+
+class TestWhatCannotBeJudged:
+    @pytest.mark.parametrize("kind", FAULTY)
+    @pytest.mark.parametrize(
+        ("why", "changes"),
+        [
+            ("it is between two assignments", {"state": GroupState.RECONCILING}),
+            ("its members are no consumers", {"protocol_type": "connect"}),
+            ("they hand out tasks", {"protocol": "stream"}),
+            ("they share partitions", {"kind": GroupKind.SHARE}),
+            ("nobody knows since when it is so", {"since_ms": None}),
+        ],
+        ids=lambda case: case if isinstance(case, str) else "",
+    )
+    def test_a_group(self, kind, why, changes):
+        group = FAULTY[kind]
+        assert of_kind(group, kind)
+        assert not of_kind(replace(group, group=replace(group.group, **changes)), kind), why
+
+    @pytest.mark.parametrize("kind", FAULTY)
+    @pytest.mark.parametrize("changes", [{"subscribed": None}, {"notes": ("unreadable",)}], ids=str)
+    def test_a_member(self, kind, changes):
+        group = FAULTY[kind]
+        first, *others = group.group.members
+        torn = replace(group.group, members=(replace(first, **changes), *others))
+        assert not of_kind(replace(group, group=torn), kind)
