@@ -165,6 +165,12 @@ class TestUneven:
             "2 members with one subscription have 0 to 3 partitions of 'a' each"
         )
 
+    def test_a_partition_for_each_member_is_enough_to_share(self):
+        group = settled(
+            member("c1", "a b", "a:0,1"), member("c2", "a b", "b:0,1"), protocol="cooperative-sticky"
+        )
+        assert [finding.topic for finding in of_kind(group, K.UNEVEN_ASSIGNMENT)] == ["a"]
+
     @pytest.mark.parametrize(
         ("why", "group"),
         [
@@ -246,6 +252,10 @@ class TestMixed:
             "2 subscriptions with no topic in common for 1h 0m: bills by billing-1, orders by shop-1"
         )
 
+    def test_after_five_minutes_it_is_no_step_of_a_rollout(self):
+        members = member("billing-1", "bills", "bills:0"), member("shop-1", "orders", "orders:0")
+        assert of_kind(settled(*members, since=300), K.MIXED_SUBSCRIPTIONS)
+
     @pytest.mark.parametrize(
         ("why", "members"),
         [
@@ -317,6 +327,9 @@ class TestUseless:
     )
     def test_not(self, why, group):
         assert not of_kind(group, K.USELESS_MEMBERS), why
+
+    def test_after_45_seconds_it_is_no_restart(self):
+        assert of_kind(settled(*TWO, member("c3", "orders", ""), since=45), K.USELESS_MEMBERS)
 
     def test_one_is_named_and_of_several_their_number(self):
         group = settled(*TWO, member("c3", "orders", ""))
