@@ -64,9 +64,10 @@ def reset_safety(facts: GroupFacts, state_now: str | None = None) -> ResetSafety
     active = [partition for partition in facts.partitions if _commits_without_membership(partition, facts)]
     if active:
         ago = lasting(facts.now_ms - max(partition.last_ms for partition in active))
+        kept = "1 partition keeps" if len(active) == 1 else f"{counted(len(active), 'partition')} keep"
         return ResetSafety(
             verdict=ResetVerdict.UNSAFE,
-            why=f"the group has no members, yet {counted(len(active), 'partition')} keep being committed,"
+            why=f"the group has no members, yet {kept} being committed,"
             f" last {ago} ago: a consumer that assigns its own partitions would overwrite the reset. Stop it"
             " first.",
         )

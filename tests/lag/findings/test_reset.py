@@ -99,3 +99,16 @@ def test_a_share_groups_progress_is_elsewhere() -> None:
 
 def test_the_present_is_that_of_the_facts() -> None:
     assert left(600, steadily(2, 90)).now_ms == NOW
+
+
+def test_it_says_how_long_ago_somebody_committed_without_membership() -> None:
+    safety = reset_safety(left(600, steadily(5, 90)))
+    assert safety.verdict is ResetVerdict.UNSAFE
+    assert "1 partition keeps being committed, last 5s ago" in safety.why
+
+
+def test_who_has_no_name_is_called_by_the_id() -> None:
+    group = facts(partition(0, steadily(1, 90), 100, member="m1"))
+    nameless = tuple(replace(member, client_id="", instance_id=None) for member in group.group.members)
+    safety = reset_safety(replace(group, group=replace(group.group, members=nameless)))
+    assert safety.why.startswith(f"1 member ({group.group.members[0].member_id}): ")

@@ -69,6 +69,14 @@ TABLE = {
         K.STALLED_MEMBER,
     ),
     "nobody knows when": ([taken_over(None)], K.STALLED_MEMBER),
+    "nor when it came back before": (
+        [taken_over(None, new="m9"), taken_over(174, old="m9")],
+        K.STATIC_MEMBER_SILENT,
+    ),
+    "another instance came back just before it": (
+        [taken_over(175, old="m7", new="m2", instance="pod-2"), taken_over(174)],
+        K.STATIC_MEMBER_SILENT,
+    ),
     "a dynamic member": ([], K.STALLED_MEMBER),
 }
 
@@ -76,6 +84,12 @@ TABLE = {
 @pytest.mark.parametrize(("takeovers", "kind"), TABLE.values(), ids=TABLE)
 def test_who_is_told(takeovers, kind):
     assert kinds(group(*takeovers)) == [kind]
+
+
+def test_only_its_own_takeovers_are_counted():
+    other = taken_over(176, old="m7", new="m2", instance="pod-2")
+    (finding,) = find(group(taken_over(None, new="m9"), other, taken_over(174, old="m9")))
+    assert finding.numbers["takeovers"] == 1
 
 
 def test_it_is_all_of_the_group():
