@@ -118,6 +118,20 @@ def test_a_report_without_the_batches_would_know_no_lag(
     assert any(remark.startswith(silent) for remark in incident.remarks)
 
 
+def test_a_group_that_never_committed_is_reported_without_lag() -> None:
+    with kgroup.testing.cluster(topics={"orders": 1}) as running:
+        for _ in range(2):
+            consumer = Consumer({"bootstrap.servers": running.bootstrap, "group.id": "idle"})
+            consumer.subscribe(["orders"])
+            while not consumer.assignment():
+                consumer.poll(0.1)
+            consumer.close()
+        with connect(running.bootstrap) as opened:
+            incident = incident_report(opened, groups=["idle"])
+    assert {claim.group for claim in incident.claims} == {"idle"}
+    assert not incident.of(ClaimKind.LAG)
+
+
 def test_batches_are_those_of_the_times_and_some_between(logs: OpenedLogs, until_ms: int) -> None:
     live = EvidenceReader(logs).live
     assert live is not None
