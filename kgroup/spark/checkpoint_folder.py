@@ -3,7 +3,7 @@
 What is in it are folders that Spark writes, each of one Parquet file and whole when `_SUCCESS` is in it.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
@@ -49,13 +49,10 @@ class CheckpointFolder:
             if {_DONE, _FILE} <= {_kind_of(file) for file in self._names(self.path(name))}
         }
 
-    def bytes_of(self, names: Iterable[str]) -> int:
-        """The total size of these."""
-        total = 0
-        for name in names:
-            files, folder = self._hadoop(self.path(name))
-            total += files.getContentSummary(folder).getLength()
-        return total
+    def bytes_of(self, name: str) -> int:
+        """The size of one on its file system."""
+        files, folder = self._hadoop(self.path(name))
+        return int(files.getContentSummary(folder).getLength())
 
     def remove(self, name: str = "") -> None:
         """Remove one, or all that is in it."""

@@ -1,6 +1,6 @@
 """A streaming query over a live offsets topic. Importing this module does not import PySpark.
 
-The state is what a reduction leaves of the log so far, a packed part for each offsets partition
+The state is what a reduction leaves of the log so far, packed parts for each offsets partition
 (`stream_state.py`). Micro-batch N makes state N out of state N-1 and of what its span of the log was reduced
 to. What is new in N is written before Spark notes N as done, and what it came from stays until then. So
 whenever a query dies, the next one makes the same state N of the same two things: nothing is lost, nothing
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, Generic
 from kgroup.errors import KgroupError
 from kgroup.protocol.group_hash import OFFSETS_TOPIC
 from kgroup.spark.reductions import Part, Reduction
-from kgroup.spark.stream_state import StreamState
+from kgroup.spark.stream_state import Advanced, StreamState
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -46,10 +46,10 @@ class StreamOptions(Generic[Part]):
 def run_stream(
     session: "SparkSession",
     options: StreamOptions[Part],
-    each: Callable[[int, Part], None],
+    each: Callable[[int, Advanced[Part]], None],
     notice: Callable[[str], None] = lambda line: None,
 ) -> None:
-    """Run until it is stopped, or all is read; `each` gets the micro-batch's number and all read so far.
+    """Run until it is stopped, or all is read; `each` gets a micro-batch's number and the state after it.
 
     `each` is called again with the same after a query died in it. `notice` is called with partitions that had
     to start over. Raises InputError for a checkpoint of an earlier version, else KgroupError with the cause.
@@ -74,7 +74,7 @@ def run_stream(
 def _start(
     session: "SparkSession",
     options: StreamOptions[Part],
-    each: Callable[[int, Part], None],
+    each: Callable[[int, Advanced[Part]], None],
     notice: Callable[[str], None],
 ) -> "StreamingQuery":
     from kgroup.spark.live_source import LiveDataSource, source_options
@@ -92,7 +92,7 @@ def _start(
         advanced = state.advance(parts, number)
         for line in anew_lines(advanced.anew):
             notice(line)
-        each(number, advanced.whole)
+        each(number, advanced)
 
     writer = stream.load().writeStream.foreachBatch(micro_batch)
     writer = writer.option("checkpointLocation", options.checkpoint)

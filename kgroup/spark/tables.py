@@ -54,11 +54,24 @@ def frame_of(
 
 
 def save_frame(session: "SparkSession", name: str, frame: "DataFrame", times: Sequence[str]) -> int:
-    """The same for rows that executors hold; the columns `times` are epoch ms and become timestamps."""
+    """The same for rows that executors hold; see `with_times`."""
+    _write(with_times(frame, times), name)
+    return session.table(name).count()
+
+
+def with_times(frame: "DataFrame", times: Sequence[str]) -> "DataFrame":
+    """The frame with its columns `times`, which are epoch ms, as timestamps."""
     from pyspark.sql.functions import col, timestamp_millis
 
-    _write(frame.withColumns({time: timestamp_millis(col(time)) for time in times}), name)
-    return session.table(name).count()
+    return frame.withColumns({time: timestamp_millis(col(time)) for time in times})
+
+
+def write_frame(folder: str, frame: "DataFrame") -> None:
+    """Let executors write rows as Parquet files into a folder, instead of what it held."""
+    from kgroup.spark.failure import raised_as_kgroup_error
+
+    with raised_as_kgroup_error(folder):
+        frame.write.mode("overwrite").parquet(folder)
 
 
 def write_parquet(

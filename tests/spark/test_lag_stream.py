@@ -12,7 +12,7 @@ from kafka.protocol.consumer.group import OffsetCommitRequest
 import kgroup.testing
 from kgroup.cli.shell.app import main
 from kgroup.errors import KgroupError
-from kgroup.spark import tables
+from kgroup.spark import stream_state, tables
 from tests.net.wire_client import WireClient
 
 if TYPE_CHECKING:
@@ -23,7 +23,15 @@ END = 20
 NOW = "2126-11-21T09:00Z"  # what was committed a while ago is as old as that
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(params=["here", "there"])
+def where(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A state may be small or large; executors make the rows of a large one."""
+    if request.param == "there":
+        monkeypatch.setattr(stream_state, "_HERE_BYTES", 0)
+    return str(request.param)
+
+
+@pytest.fixture
 def cluster() -> "Iterator[kgroup.testing.Cluster]":
     with kgroup.testing.cluster(topics={"orders": PARTITIONS}) as running:
         yield running
@@ -70,7 +78,7 @@ def report(capsys: pytest.CaptureFixture[str], cluster: kgroup.testing.Cluster, 
 
 
 @pytest.mark.spark
-@pytest.mark.usefixtures("shared_session")
+@pytest.mark.usefixtures("shared_session", "where")
 def test_a_stream_that_is_started_again_goes_on_and_says_what_a_look_says(
     cluster: kgroup.testing.Cluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -133,7 +141,7 @@ def saved_events(folder: Path) -> list[tuple[str, str, int]]:
 
 
 @pytest.mark.spark
-@pytest.mark.usefixtures("shared_session")
+@pytest.mark.usefixtures("shared_session", "where")
 def test_findings_are_told_when_they_are_opened_and_when_they_are_closed_and_each_once(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -171,7 +179,7 @@ def test_findings_are_told_when_they_are_opened_and_when_they_are_closed_and_eac
 
 
 @pytest.mark.spark
-@pytest.mark.usefixtures("shared_session")
+@pytest.mark.usefixtures("shared_session", "where")
 def test_nothing_is_judged_before_all_is_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with kgroup.testing.cluster(topics={"orders": PARTITIONS}) as cluster:
         commit_each(cluster, 5)
@@ -186,7 +194,7 @@ def test_nothing_is_judged_before_all_is_read(tmp_path: Path, capsys: pytest.Cap
 
 
 @pytest.mark.spark
-@pytest.mark.usefixtures("shared_session")
+@pytest.mark.usefixtures("shared_session", "where")
 def test_a_view_has_the_newest_rows_and_a_table_all_events(
     spark: "SparkSession", tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

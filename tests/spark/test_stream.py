@@ -1,6 +1,9 @@
 """A streaming query over a live log: the same as reading its files, whatever happens to the query."""
 
 import shutil
+import signal
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,29 +14,19 @@ import pytest
 from kgroup.errors import InputError, KgroupError, SourceError
 from kgroup.log.files.segment import read_segment
 from kgroup.log.format.batch import Batch
-from kgroup.scan.reductions.last_commits import Keep, counting, last_commits
+from kgroup.scan.reductions.last_commits import counting, last_commits
 from kgroup.scan.reductions.scan import newest, split
 from kgroup.spark import stream
-from kgroup.spark.reductions import Both, LastCommitsOfEach, NewestRecords
 from kgroup.spark.stream import StreamOptions, run_stream
+from kgroup.spark.stream_state import Advanced
 from tests.spark.files_topic import FilesTopic
+from tests.spark.killed_query import KEEP, OFFSETS_MAX, stream_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
-KEEP = Keep(slots=10)
 WHOLE_FILES = 1 << 40
-
-
-def stream_of(topic: FilesTopic, checkpoint: Path, offsets_max: int) -> StreamOptions[Any]:
-    return StreamOptions(
-        topic=topic,
-        reduction=Both(NewestRecords(), LastCommitsOfEach(KEEP)),
-        checkpoint=str(checkpoint),
-        offsets_max=offsets_max,
-        every_ms=None,
-    )
 
 
 def assert_is_all_of(topic: FilesTopic, state: Any) -> None:
@@ -52,9 +45,9 @@ def test_micro_batches_leave_what_one_reading_of_the_files_leaves_transactions_t
     states: list[Any] = []
     numbers: list[int] = []
 
-    def each(number: int, state: Any) -> None:
+    def each(number: int, state: Advanced[Any]) -> None:
         numbers.append(number)
-        states.append(state)
+        states.append(state.whole())
 
     run_stream(spark, stream_of(topic, tmp_path, 900), each)
     assert numbers == list(range(len(numbers)))
@@ -81,9 +74,9 @@ def test_a_query_that_dies_goes_on_where_it_was_and_loses_and_doubles_nothing(
         run_stream(spark, stream_of(topic, tmp_path, 1500), dying)
     assert numbers == [0, 1]
 
-    def each(number: int, state: Any) -> None:
+    def each(number: int, state: Advanced[Any]) -> None:
         numbers.append(number)
-        states.append(state)
+        states.append(state.whole())
 
     run_stream(spark, stream_of(topic, tmp_path, 1500), each)
     assert numbers[:3] == [0, 1, 1]
@@ -140,7 +133,7 @@ def last_state(
     spark: "SparkSession", options: StreamOptions[Any], notice: Callable[[str], None] = lambda line: None
 ) -> Any:
     states: list[Any] = []
-    run_stream(spark, options, lambda number, state: states.append(state), notice)
+    run_stream(spark, options, lambda number, state: states.append(state.whole()), notice)
     return states[-1]
 
 
@@ -198,3 +191,27 @@ def test_a_query_whose_workers_came_too_late_is_tried_again(
     with pytest.raises(KgroupError, match="something else"):
         last_state(spark, stream_of(topic, tmp_path, WHOLE_FILES))
     assert len(starts) == tried + 1
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(("at", "there"), [("report", {"base-1", "2", "3"}), ("base", {"0", "1", "base-1"})])
+def test_a_driver_that_is_killed_with_a_large_state_loses_and_doubles_nothing(
+    spark: "SparkSession", tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: str, there: set[str]
+) -> None:
+    logs, checkpoint = str(FIXTURES / "4.3.1/lives"), tmp_path / "checkpoint"
+    command = [sys.executable, "-m", "tests.spark.killed_query", logs, str(checkpoint), at]
+    ended = subprocess.run(command, cwd=FIXTURES.parent, capture_output=True, text=True, check=False)
+    assert ended.returncode == -signal.SIGKILL, ended.stderr
+    assert {path.name for path in (checkpoint / "kgroup-state-5").iterdir()} == there
+    topic, numbers, states = FilesTopic(logs), list[int](), list[Any]()
+
+    def each(number: int, state: Advanced[Any]) -> None:
+        numbers.append(number)
+        states.append(state.whole())
+
+    run_stream(spark, stream_of(topic, checkpoint, OFFSETS_MAX), each)
+    first = 3 if at == "report" else 2
+    assert numbers == list(range(first, first + len(numbers)))
+    assert len(numbers) > 1
+    assert_is_all_of(topic, states[-1])
+    assert not {"0", "1"} & {path.name for path in (checkpoint / "kgroup-state-5").iterdir()}

@@ -22,8 +22,11 @@ from kgroup.log.files.log_dir import LogDir
 from kgroup.log.files.sources import Sources
 from kgroup.report.emit_batches import transit_columns
 from kgroup.report.emit_columns import Columns, column_batches, selected
+from kgroup.scan.reductions.scanned import ScanPlan
 
 if TYPE_CHECKING:
+    from kgroup.net.admin.cluster import Cluster
+    from kgroup.net.connect.properties import ConnectionOptions
     from kgroup.spark.exchange import Beside
     from kgroup.spark.parts.kinds import Note
 
@@ -38,24 +41,38 @@ _EVERY = matcher(None)
 class PieceReport:
     """Instructions for executors: make a report of groups that come with everything of theirs.
 
-    `reach` is how far anybody got in the whole log, packed, None if that is not asked for. `data_logs` are
-    where the logs of topics lie. With `only_findings` rows are not made, but for what may be failed on.
+    `plan` is what they were reduced by. `reach` is how far anybody got in the whole log, packed, None if that
+    is not asked for. `data_logs` are where the logs of topics lie; of a live cluster they are asked for by
+    `connection`. With `only_findings` rows are not made, but for what may be failed on.
     """
 
     options: LagOptions
+    plan: ScanPlan
     as_of: AsOf
     ends: LogEnds
     names: Mapping[UUID, str]
     reach: bytes | None
     data_logs: tuple[LogDir, ...]
+    connection: "ConnectionOptions | None"
     only_findings: bool
 
     def of(self, parts: Iterator[Any]) -> "Iterator[pa.RecordBatch | Beside | Note]":
         """Rows by group, topic and partition; findings by group; a note with what else there is to say."""
+        if self.connection is None:
+            yield from self._made(parts, None)
+            return
+        from kgroup.net.admin.cluster import Cluster
+
+        with Cluster(self.connection) as cluster:
+            yield from self._made(parts, cluster)
+
+    def _made(
+        self, parts: Iterator[Any], cluster: "Cluster | None"
+    ) -> "Iterator[pa.RecordBatch | Beside | Note]":
         from kgroup.spark.exchange import Beside
         from kgroup.spark.parts.kinds import Note
 
-        report = self._report(parts)
+        report = self._report(parts, cluster)
         found: list[str] = []
         chunks = self._of_findings(report, found) if self.only_findings else _of_rows(report, found)
         first = next(chunks, None)
@@ -70,11 +87,10 @@ class PieceReport:
             yield Beside(FINDINGS, pa.record_batch([pa.array(texts, pa.string())], names=[FINDINGS]))
         yield Note(PieceNote.of(report).as_json())
 
-    def _report(self, parts: Iterator[Any]) -> LagReport:
+    def _report(self, parts: Iterator[Any], cluster: "Cluster | None") -> LagReport:
         from kgroup.spark.parts.kinds import unpack
 
-        plan = self.options.plan
-        scanned = scanned_of(plan, reduction_of(plan).merge(parts))
+        scanned = scanned_of(self.plan, reduction_of(self.plan).merge(parts))
         if scanned.history is not None and self.reach is not None:
             history = replace(scanned.history, reach=unpack(self.reach).reach)
             scanned = replace(scanned, history=history)
@@ -85,7 +101,7 @@ class PieceReport:
             pending=pending_commits(scanned.newest),
             problems=(),
         )
-        logs = OpenedLogs(sources=Sources(segments=(), log_dirs=self.data_logs))
+        logs = OpenedLogs(sources=Sources(segments=(), log_dirs=self.data_logs), cluster=cluster)
         return report_from(logs, self.options, inputs, scanned, self.as_of)
 
     def _of_findings(self, report: LagReport, found: list[str]) -> Iterator[Columns]:

@@ -24,6 +24,7 @@ from kgroup.protocol.topic_partition import TopicPartition
 from kgroup.scan.reductions.cut_groups import of_no_group
 from kgroup.scan.reductions.history import History, merge_histories
 from kgroup.scan.reductions.newest import Newest, merge, newest_time
+from kgroup.scan.reductions.scanned import ScanPlan
 
 _SAMPLE_MAX: Final = 512  # groups that a piece names
 
@@ -32,15 +33,16 @@ TopicNames = dict[UUID, str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Summing:
-    """Instructions for summing up a piece: the `known_names` of topics, and when logs were sampled."""
+    """Instructions for summing up a piece of a plan: the `known_names` of topics, when logs were sampled."""
 
     options: LagOptions
+    plan: ScanPlan
     known_names: Mapping[UUID, str]
     recorded_ms: int | None
 
     def of(self, part: Any) -> Any:
         """The summary of a reduced part: JSON values, what has no group, and the furthest positions."""
-        newest, history = _newest_and_history(part, self.options)
+        newest, history = _newest_and_history(part, self.plan)
         wanted = matcher(self.options.groups)
         commits = living_commits(newest.commits, wanted)
         logged, committed = logged_topic_names(newest.others), named_topic_ids(commits)
@@ -69,7 +71,7 @@ class Summing:
 
     def group_ids(self, part: Any) -> list[str]:
         """All groups of a piece, wanted or not: needed if none matches."""
-        newest, _ = _newest_and_history(part, self.options)
+        newest, _ = _newest_and_history(part, self.plan)
         groups = set[str]()
 
         def noted(group: str) -> bool:
@@ -126,8 +128,7 @@ class Summary:
         return owned | self._topics
 
 
-def _newest_and_history(part: Any, options: LagOptions) -> tuple[Newest, History | None]:
-    plan = options.plan
+def _newest_and_history(part: Any, plan: ScanPlan) -> tuple[Newest, History | None]:
     if plan.keep is None:
         return part, None
     return (part[0][0], part[1]) if plan.history else (part[0], None)

@@ -7,7 +7,7 @@ they are here, and stay until the driver fetches one range after the other, or l
 """
 
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -38,11 +38,13 @@ from kgroup.report.lag.finding_rows import FINDING_COLUMNS, Found, finding_rows
 from kgroup.report.progress import NO_PROGRESS, Progress
 from kgroup.scan.reductions.cut_groups import LEFT_OUT, cut_by_hash, cut_groups
 from kgroup.scan.reductions.history import History
+from kgroup.scan.reductions.scanned import ScanPlan
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
+    from kgroup.net.connect.properties import ConnectionOptions
     from kgroup.spark.exchange import KeptBatches
 
 WORTH_BYTES: Final = 16 * 1024 * 1024
@@ -62,6 +64,8 @@ class ReportThere:
     row_problems: tuple[str, ...]
     proof_problems: tuple[str, ...]
     remarks: tuple[str, ...]
+    records: int
+    """The records of the offsets topic that it is made of."""
     looks: None = None
     _session: "SparkSession"
     _kept: "KeptBatches"
@@ -91,8 +95,7 @@ class ReportThere:
 
     def save(self, name: str, columns: Sequence[Column], *, only_lagging: bool) -> int:
         """Let executors write rows as a table of Spark's catalog; return how many they are."""
-        frame = self._kept.as_frame()
-        return self._saved(name, columns, frame.filter("lag > 0") if only_lagging else frame)
+        return self._saved(name, columns, self._frame(only_lagging=only_lagging))
 
     def save_findings(self, name: str, *, hygiene: bool) -> int:
         """The same of findings, with those of hygiene or without."""
@@ -100,11 +103,20 @@ class ReportThere:
         frame = self._kept.turned(FINDINGS, transit_schema(FINDING_COLUMNS), turn)
         return self._saved(name, FINDING_COLUMNS, frame)
 
+    def frame(self, columns: Sequence[Column], *, only_lagging: bool) -> "DataFrame":
+        """The rows as rows of Spark, for its writers."""
+        from kgroup.spark.tables import with_times
+
+        return with_times(self._frame(only_lagging=only_lagging), _times(columns))
+
+    def _frame(self, *, only_lagging: bool) -> "DataFrame":
+        frame = self._kept.as_frame()
+        return frame.filter("lag > 0") if only_lagging else frame
+
     def _saved(self, name: str, columns: Sequence[Column], frame: "DataFrame") -> int:
         from kgroup.spark.tables import save_frame
 
-        times = [column.name for column in columns if column.kind is Kind.TIME_MS]
-        return save_frame(self._session, name, frame, times)
+        return save_frame(self._session, name, frame, _times(columns))
 
 
 def is_worth_it(logs: OpenedLogs) -> bool:
@@ -130,53 +142,101 @@ def report_there(
     With `only_findings` rows have no more than --fail-on looks at. Raises as `report_on` does, and
     KgroupError with the settings that help if too much would come to the driver.
     """
+    from kgroup.spark import jobs
+
+    def time_of(newest_ms: int | None) -> AsOf:
+        return AsOf.of(options, newest_ms, live=False, now_ms=now_ms, clock_ms=clock_ms)
+
+    with (
+        jobs.kept_pieces(session, *job_of(logs, reduction_of(options.plan)), cut_by_hash) as parts,
+        report_of_parts(
+            session,
+            parts,
+            logs,
+            options,
+            options.plan,
+            time_of,
+            reading=f"Spark is reading {amount_of(logs)}",
+            only_findings=only_findings,
+            progress=progress,
+        ) as report,
+    ):
+        yield report
+
+
+@contextmanager
+def report_of_parts(
+    session: "SparkSession",
+    parts: "DataFrame",
+    logs: OpenedLogs,
+    options: LagOptions,
+    plan: ScanPlan,
+    time_of: Callable[[int | None], AsOf],
+    *,
+    reading: str,
+    connection: "ConnectionOptions | None" = None,
+    only_findings: bool = False,
+    progress: Progress = NO_PROGRESS,
+) -> Iterator[ReportThere]:
+    """The same of what a plan has left of the log already, a part for each piece of whole groups.
+
+    `time_of` gets the time of the newest record. Of a live cluster, by whose `connection` executors ask
+    it, groups that are asked for may be missing: it may not have been read to its end. Inside, failures of
+    Spark are the caller's to name.
+    """
     from kgroup.spark import exchange, jobs
 
     reader = LogDirEndsReader(logs.sources.log_dirs)
+    live = logs.listing
     said = [read_log_ends_file(options.log_ends)] if options.log_ends else []
+    said += [live] if live is not None else []
     known_names = {**reader.topic_names(), **LogEnds(said).topic_names()}
-    summing = Summing(options=options, known_names=known_names, recorded_ms=reader.recorded_ms)
-    with jobs.kept_pieces(session, *job_of(logs, reduction_of(options.plan)), cut_by_hash) as parts:
-        with job_progress(session, f"Spark is reading {amount_of(logs)}", progress):
-            summary = Summary.of(jobs.of_each_part(parts, summing.of, _SUMMARIES))
-        if options.groups and not summary.sample:
-            groups = (name for part in jobs.of_each_part(parts, summing.group_ids, _NAMES) for name in part)
-            raise NoMatchError(nothing_matches("group", options.groups, set(groups), LISTED))
-        as_of = AsOf.of(options, summary.newest_ms, live=False, now_ms=now_ms, clock_ms=clock_ms)
-        names = {**summary.logged_names, **summary.committed_names, **known_names}
-        ends = reader.read(summary.topics(names))
-        recorded = raised(ends.recorded, summary.furthest)
-        all_ends = LogEnds([*said, ends.segments, ends.checkpoints, recorded])
-        making = PieceReport(
+    summing = Summing(options=options, plan=plan, known_names=known_names, recorded_ms=reader.recorded_ms)
+    with job_progress(session, reading, progress):
+        summary = Summary.of(jobs.of_each_part(parts, summing.of, _SUMMARIES))
+    if options.groups and not summary.sample and live is None:
+        groups = (name for part in jobs.of_each_part(parts, summing.group_ids, _NAMES) for name in part)
+        raise NoMatchError(nothing_matches("group", options.groups, set(groups), LISTED))
+    as_of = time_of(summary.newest_ms)
+    names = {**summary.logged_names, **summary.committed_names, **known_names}
+    topics = summary.topics(names)
+    ends = reader.read(topics)
+    if live is not None:
+        said[-1] = logs.judged(topics) or live
+    all_ends = LogEnds([*said, ends.segments, ends.checkpoints, raised(ends.recorded, summary.furthest)])
+    making = PieceReport(
+        options=options,
+        plan=plan,
+        as_of=as_of,
+        ends=all_ends,
+        names=names,
+        reach=_packed(summary.reach),
+        data_logs=_data_logs(logs),
+        connection=connection,
+        only_findings=only_findings,
+    )
+    ranges = GroupRanges.of(summary.sample)
+    sent = exchange.sent(parts, partial(_by_range, options=options, ranges=ranges), len(ranges))
+    columns = options.columns(is_table=False)
+    with job_progress(session, "Spark is making rows", progress):
+        kept = exchange.kept_batches(sent, making.of, transit_schema(columns))
+    try:
+        problems = (*problems_in(summary.unowned, logs.sources), *reader.problems)
+        notes = sorted((PieceNote(**note) for note in kept.notes), key=lambda note: note.first)
+        of_all = _Said(logs, options, notes, all_ends)
+        yield ReportThere(
             options=options,
             as_of=as_of,
-            ends=all_ends,
-            names=names,
-            reach=_packed(summary.reach),
-            data_logs=_data_logs(logs),
-            only_findings=only_findings,
+            row_problems=tuple(dict.fromkeys((*problems, *of_all.lines("row_problems")))),
+            proof_problems=tuple(dict.fromkeys(of_all.lines("proof_problems"))),
+            remarks=tuple(of_all.remarks()),
+            records=summary.unowned.records,
+            _session=session,
+            _kept=kept,
+            _missing=tuple(of_all.missing()),
         )
-        ranges = GroupRanges.of(summary.sample)
-        sent = exchange.sent(parts, partial(_by_range, options=options, ranges=ranges), len(ranges))
-        columns = options.columns(is_table=False)
-        with job_progress(session, "Spark is making rows", progress):
-            kept = exchange.kept_batches(sent, making.of, transit_schema(columns))
-        try:
-            problems = (*problems_in(summary.unowned, logs.sources), *reader.problems)
-            notes = sorted((PieceNote(**note) for note in kept.notes), key=lambda note: note.first)
-            of_all = _Said(logs, options, notes, all_ends)
-            yield ReportThere(
-                options=options,
-                as_of=as_of,
-                row_problems=tuple(dict.fromkeys((*problems, *of_all.lines("row_problems")))),
-                proof_problems=tuple(dict.fromkeys(of_all.lines("proof_problems"))),
-                remarks=tuple(of_all.remarks()),
-                _session=session,
-                _kept=kept,
-                _missing=tuple(of_all.missing()),
-            )
-        finally:
-            kept.forget()
+    finally:
+        kept.forget()
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,6 +336,10 @@ def _data_logs(logs: OpenedLogs) -> tuple[LogDir, ...]:
         log_dir.elsewhere(lambda folder: logs.remote is None or folder.topic != OFFSETS_TOPIC)
         for log_dir in logs.sources.log_dirs
     )
+
+
+def _times(columns: Sequence[Column]) -> list[str]:
+    return [column.name for column in columns if column.kind is Kind.TIME_MS]
 
 
 def _columns(batch: "pa.RecordBatch", nested: set[str]) -> Columns:

@@ -3,19 +3,15 @@
 import json
 import sys
 import time
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
-from kgroup.api.lag.on_spark import reduction_of, scanned_of
-from kgroup.api.lag.options import WINDOW_COMMITS, LagOptions, matcher
-from kgroup.api.lag.reading import AsOf
-from kgroup.api.lag.report import LagReport, report_of
+from kgroup.api.lag.on_spark import reduction_of
 from kgroup.api.opened import OpenedLogs
-from kgroup.cli.lag.present import is_shown
 from kgroup.cli.lag.request import LagRequest
 from kgroup.cli.lag.spark import spark_session
 from kgroup.cli.lag.spark_options import Streaming
-from kgroup.cli.lag.views import lagging
+from kgroup.cli.lag.stream_report import PLAN, StreamReport, stream_report
 from kgroup.cli.shell.say import say
 from kgroup.cli.shell.times import parse_length
 from kgroup.errors import InputError
@@ -34,22 +30,18 @@ from kgroup.report.emit import (
     emit,
     to_json,
 )
-from kgroup.report.emit_columns import Columns, column_batches, emit_columns, selected
+from kgroup.report.emit_columns import emit_columns
 from kgroup.report.lag.finding_events import EVENT_COLUMNS, EVENT_TABLE, turned
-from kgroup.report.lag.finding_rows import finding_rows, with_clients
-from kgroup.scan.reductions.scanned import ScanPlan
+from kgroup.report.lag.finding_rows import finding_rows
+from kgroup.spark.stream_support import check_streams
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Sequence
 
-    import pyarrow as pa
     from pyspark.sql import SparkSession
 
-    from kgroup.lag.findings.model import Finding
     from kgroup.spark.open_findings import OpenFindings
-
-# The same whatever is asked, as a checkpoint may be continued with another question.
-_PLAN: Final = ScanPlan(slots=WINDOW_COMMITS, history=True)
+    from kgroup.spark.stream_state import Advanced
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,6 +90,7 @@ def report_stream(request: LagRequest) -> None:
     assert connection is not None, "the options were checked"
     settings = stream_settings(request.streaming, request.now_ms)
     check_destination(output)
+    check_streams()
     check_cluster(connection)
     with spark_session(request.spark, request.progress, request.work) as session:
         assert session is not None, "the options were checked"
@@ -129,7 +122,7 @@ def _run(
     shipped = connection.self_contained()
     options = StreamOptions(
         topic=LiveOffsetsTopic(shipped),
-        reduction=reduction_of(_PLAN),
+        reduction=reduction_of(PLAN),
         checkpoint=settings.checkpoint,
         offsets_max=settings.offsets_max,
         every_ms=settings.every_ms,
@@ -151,70 +144,50 @@ class _Batches:
     open_findings: "OpenFindings | None"
     """Set if findings are shown as events."""
 
-    def each(self, number: int, state: Any) -> None:
-        scanned = scanned_of(_PLAN, state)
+    def each(self, number: int, state: "Advanced[Any]") -> None:
         now_ms = self.settings.now_ms or int(time.time() * 1000)
-        # While it catches up a group may not have come yet, which is no mistake of the user's.
-        everything: LagOptions = replace(self.request.options, groups=None)
-        said = f"micro-batch {number}: {scanned.newest.records} records so far"
         with Cluster(self.connection) as cluster:
             logs = OpenedLogs(sources=Sources(segments=()), listing=cluster.log_listing(), cluster=cluster)
-            as_of = AsOf(now_ms=now_ms, log_ms=now_ms)
-            report = report_of(logs, everything, scanned, as_of, progress=self.request.progress)
-            found: list[Finding] = []
-            if self.open_findings is None or self.request.save_as is not None:
-                self._write(number, self._chunks(report, found), int(time.time() * 1000))
-            if self.open_findings is not None:
-                events = self._events(number, report, found, self.open_findings)
-                self._tell(number, events or ())
-                said += ", still catching up" if events is None else f", {counted(len(events), 'event')}"
+            with stream_report(self.session, state, logs, self.connection, self.request, now_ms) as report:
+                said = f"micro-batch {number}: {report.records} records so far"
+                if self.open_findings is None or self.request.save_as is not None:
+                    self._write(number, report, int(time.time() * 1000))
+                if self.open_findings is not None:
+                    events = self._events(number, report, now_ms, self.open_findings)
+                    self._tell(number, events or ())
+                    said += ", still catching up" if events is None else f", {counted(len(events), 'event')}"
+                problems = report.problems
         if not self.request.quiet:
             say(said)
-        for line in report.problems:
+        for line in problems:
             say(line)
 
-    def _chunks(self, report: LagReport, found: "list[Finding]") -> "Iterator[Columns]":
-        """The rows that are wanted; what is found is put into `found` as they pass."""
-        wanted = matcher(self.request.options.groups)
-        for chunk in report.chunks():
-            found += (finding for _, findings in chunk.groups for finding in findings)
-            columns = selected(chunk.columns, [wanted(row.group) for row in chunk.rows])
-            yield lagging(columns) if self.request.only_lagging else columns
-
     def _events(
-        self, number: int, report: LagReport, found: "list[Finding]", open_findings: "OpenFindings"
+        self, number: int, report: StreamReport, now_ms: int, open_findings: "OpenFindings"
     ) -> "Sequence[Row] | None":
         """Findings opened and closed; None while only part of the log has been read."""
         if not open_findings.is_whole(number):
             return None
-        if self.request.save_as is None:
-            found += (finding for _, findings in report.groups() for finding in findings)
-        wanted = matcher(self.request.options.groups)
-        shown = [each for each in found if wanted(each.group) and is_shown(each, self.request)]
         # In JSON's types, whatever made the numbers.
-        rows = [json.loads(to_json(row)) for row in finding_rows(with_clients(shown, report.inputs.groups))]
+        rows = [json.loads(to_json(row)) for row in finding_rows(report.found())]
 
         def decide(were_open: "Sequence[Row]") -> "tuple[Sequence[Row], Sequence[Row]]":
-            turn = turned(were_open, rows, report.as_of.now_ms, closes=not report.problems)
+            turn = turned(were_open, rows, now_ms, closes=not report.problems)
             return turn.events, turn.still_open
 
         return open_findings.events(number, decide)
 
-    def _write(self, number: int, chunks: "Iterable[Columns]", clock_ms: int) -> None:
+    def _write(self, number: int, report: StreamReport, clock_ms: int) -> None:
         output, save_as = self.request.output, self.request.save_as
-        if save_as is None and output.path is None:
-            emit_columns(chunks, self.columns, output)
-            sys.stdout.flush()
-            return
-        batches = column_batches(chunks, self.columns)
-        if save_as is None:
-            self._write_parquet(number, batches, self.columns)
-            return
-        from kgroup.spark.stream_tables import replace_latest
-        from kgroup.spark.tables import frame_of
+        if save_as is not None:
+            from kgroup.spark.stream_tables import replace_latest
 
-        rows = frame_of(self.session, arrow_schema(self.columns), batches)
-        replace_latest(self.session, save_as, rows, clock_ms)
+            replace_latest(self.session, save_as, report.frame(self.session, self.columns), clock_ms)
+        elif output.path is not None:
+            report.write(self.session, self._folder(number), self.columns)
+        else:
+            emit_columns(report.chunks(), self.columns, output)
+            sys.stdout.flush()
 
     def _tell(self, number: int, events: "Sequence[Row]") -> None:
         output, save_as = self.request.output, self.request.save_as
@@ -226,16 +199,14 @@ class _Batches:
             frame = frame_of(self.session, arrow_schema(EVENT_COLUMNS), batches)
             append_events(self.session, save_as, self.settings.checkpoint, number, frame)
         elif events and output.path is not None:
-            self._write_parquet(number, arrow_batches(events, EVENT_COLUMNS), EVENT_COLUMNS)
+            from kgroup.spark.tables import write_parquet
+
+            batches = arrow_batches(events, EVENT_COLUMNS)
+            write_parquet(self.session, self._folder(number), arrow_schema(EVENT_COLUMNS), batches)
         elif events:
             emit(events, EVENT_TABLE if output.format is OutputFormat.TABLE else EVENT_COLUMNS, output)
             sys.stdout.flush()
 
-    def _write_parquet(
-        self, number: int, batches: "Iterable[pa.RecordBatch]", columns: "Sequence[Column]"
-    ) -> None:
-        from kgroup.spark.tables import write_parquet
-
-        # A micro-batch that is done again takes the place of what it wrote the first time.
-        folder = str(self.request.output.path) + f"/batch={number}"
-        write_parquet(self.session, folder, arrow_schema(columns), batches)
+    def _folder(self, number: int) -> str:
+        """A micro-batch that is done again takes the place of what it wrote the first time."""
+        return f"{self.request.output.path}/batch={number}"
