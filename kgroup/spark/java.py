@@ -32,8 +32,16 @@ _DROPPED_OPTIONS: Final = (
     ("--add-opens=java.base/sun.security.action=ALL-UNNAMED", 24),
 )
 
-# The JVM lives for seconds and the work is done in Python: the optimising compiler costs more than it gains.
-_ADDED_OPTION: Final = "-XX:TieredStopAtLevel=1"
+# The same of options that kgroup adds.
+# - The JVM lives for seconds and the work is done in Python: the optimising compiler costs more than it
+#   gains.
+# - Java 24 warns of sun.misc.Unsafe, and Netty goes without it there, with which Arrow in Spark 4.1 cannot be
+#   loaded. Later Sparks give the first of the two options themselves.
+_ADDED_OPTIONS: Final = (
+    ("-XX:TieredStopAtLevel=1", 0),
+    ("--sun-misc-unsafe-memory-access=allow", 24),
+    ("-Dio.netty.noUnsafe=false", 24),
+)
 
 _LAUNCHER: Final = """\
 #!/bin/sh
@@ -190,21 +198,22 @@ def _version(program: Path, origin: str) -> int:
 
 def _launcher_script(java: Java, archive: JavaArchive | None) -> str:
     dropped = (shlex.quote(option) for option, since in _DROPPED_OPTIONS if java.version >= since)
+    added = " ".join(option for option, since in _ADDED_OPTIONS if java.version >= since)
     program = shlex.quote(str(java.program.absolute()))
     script = _LAUNCHER.format(
-        dropped=" | ".join(dropped), launcher=_LAUNCHER_CLASS, program=program, added=_ADDED_OPTION
+        dropped=" | ".join(dropped), launcher=_LAUNCHER_CLASS, program=program, added=added
     )
     if archive is None:
-        return script + _START.format(program=program, added=_ADDED_OPTION)
+        return script + _START.format(program=program, added=added)
     options = shlex.join(archive.options)
     if archive.making is None:
-        return script + _START_WITH_ARCHIVE.format(program=program, options=options, added=_ADDED_OPTION)
-    make = _MAKE.format(program=program, options=shlex.join(archive.after), added=_ADDED_OPTION)
+        return script + _START_WITH_ARCHIVE.format(program=program, options=options, added=added)
+    make = _MAKE.format(program=program, options=shlex.join(archive.after), added=added)
     return script + _START_AND_MAKE.format(
         make=make if archive.after else "",
         program=program,
         options=options,
-        added=_ADDED_OPTION,
+        added=added,
         made=shlex.quote(str(archive.made)),
         archive=shlex.quote(str(archive.archive)),
         making=shlex.quote(str(archive.making)),

@@ -112,6 +112,8 @@ def test_the_launcher_drops_what_java_25_does_not_take_and_nothing_else(tmp_path
     java = Java(program=home / "bin" / "java", version=25, origin="test")
     assert launched_with(java, *SPARKS_OPTIONS) == [
         ADDED,
+        "--sun-misc-unsafe-memory-access=allow",
+        "-Dio.netty.noUnsafe=false",  # without it Arrow in Spark 4.1 cannot be loaded
         "-cp",
         "a folder/*:b",
         "--add-opens=java.base/java.nio=ALL-UNNAMED",

@@ -26,15 +26,15 @@ from kgroup.spark.sources.filters import mask_of
 from kgroup.spark.sources.options import CLUSTERS, GivenOptions, OnDamage
 from kgroup.spark.sources.outcomes import Outcomes
 from kgroup.spark.sources.planning import FoundLogs, found_logs, late_enough, of_partitions, whole_segments
-from kgroup.spark.sources.stream import (
+from kgroup.spark.sources.stream_options import (
     STREAM_OPTIONS,
     Connect,
-    OffsetsStreamReader,
     StreamOptions,
     refuse_stream_options,
 )
 from kgroup.spark.sources.table_reader import TableReader
 from kgroup.spark.sources.tables import TIME, TableSource, arrow_schema, conditions_in, table
+from kgroup.spark.stream_support import check_streams
 from kgroup.spark.tasks import TASK_BYTES_MAX, Run, Task, pack, split_segments
 
 if TYPE_CHECKING:
@@ -110,7 +110,13 @@ class OffsetsSource(TableSource):
         return OffsetsReader(OffsetsOptions.of(given), schema)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802  Spark's name
-        """The rows that a live cluster's offsets topic gets. Raises InputError for a wrong option."""
+        """The rows that a live cluster's offsets topic gets.
+
+        Raises InputError for a wrong option, KgroupError where PySpark is too old.
+        """
+        check_streams()
+        from kgroup.spark.sources.stream import OffsetsStreamReader
+
         (connect,) = self.CONNECTIONS  # as the session registers it
         given = self.given()
         if CLUSTERS in given:

@@ -6,72 +6,21 @@ span of offsets of each partition, and reading it again gives the same rows. So 
 micro-batch once, as those for files do, nothing is lost or doubled whatever dies.
 """
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
-from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
 from pyspark.sql.streaming.datasource import ReadLimit
 
-from kgroup.errors import InputError, SourceError
+from kgroup.errors import SourceError
 from kgroup.protocol.group_hash import OFFSETS_TOPIC
 from kgroup.spark.live_source import OffsetsTopic, SpanReader
 from kgroup.spark.positions import Positions, SpanToRead, to_read
-from kgroup.spark.sources.options import GivenOptions
 from kgroup.spark.sources.outcomes import Outcomes
+from kgroup.spark.sources.stream_options import LogReset, StreamOptions
 
 if TYPE_CHECKING:
     from kgroup.scan.reductions.scan import Slice
-
-Connect = Callable[[str, str | None], OffsetsTopic]
-"""Finds the topic of a cluster by its servers and a file of client properties. Raises InputError."""
-
-STREAM_OPTIONS: Final = ("bootstrapServers", "commandConfig", "maxOffsets", "logReset")
-
-_OFFSETS_MAX: Final = 1_000_000
-
-
-class LogReset(StrEnum):
-    """Values of the option `logReset`: what to do where a log is not the one any more that was read."""
-
-    FAIL = "fail"
-    AGAIN = "again"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StreamOptions:
-    """The options of a stream, checked."""
-
-    servers: str
-    config: str | None
-    offsets_max: int
-    log_reset: LogReset
-
-    @classmethod
-    def of(cls, given: GivenOptions) -> "StreamOptions":
-        """Raises InputError for a wrong one, and for those of logs in files."""
-        servers = given.text("bootstrapServers")
-        if servers is None:
-            raise InputError(
-                f"{given.source}: a stream is of a live cluster: give the option bootstrapServers,"
-                " like host:9092"
-            )
-        if given.has_paths:
-            raise InputError(f"{given.source}: a stream is of a live cluster, and load() takes no path")
-        return cls(
-            servers=servers,
-            config=given.text("commandConfig"),
-            offsets_max=given.number("maxOffsets", _OFFSETS_MAX, "offsets"),
-            log_reset=given.choice("logReset", LogReset.FAIL),
-        )
-
-
-def refuse_stream_options(given: GivenOptions) -> None:
-    """Refuse stream options for files, which do not stream. Raises InputError."""
-    for name in STREAM_OPTIONS:
-        if name in given:
-            raise InputError(f"{given.source}: option {name} is for readStream")
 
 
 class Rows(Protocol):

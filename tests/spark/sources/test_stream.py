@@ -15,7 +15,7 @@ import kgroup.spark
 from kgroup.errors import InputError, SourceError
 from kgroup.spark.positions import Positions
 from kgroup.spark.sources.offsets import OffsetsSource
-from kgroup.spark.sources.stream import STREAM_OPTIONS, Connect
+from kgroup.spark.sources.stream_options import STREAM_OPTIONS, Connect
 from tests.spark.sources.killed_stream import COLUMNS, finished, topic_of
 from tests.spark.test_stream import made_of
 
