@@ -212,14 +212,14 @@ class LoggedGroups:
 
 def groups_in_logs(logs: "OpenedLogs") -> LoggedGroups:
     """Every group that still has state in these logs, sorted."""
-    from kgroup.api.opened import not_read
+    from kgroup.api.opened import failed, left_out
     from kgroup.history.groups.newest import NewestEntries
     from kgroup.log.files.damage_text import damage_text, undecodable_text
     from kgroup.log.files.entries import read_entries
     from kgroup.log.format.batch import Damage
     from kgroup.protocol.records.entries import Undecodable
 
-    problems: list[str] = []
+    problems = failed(logs.sources)
     newest = NewestEntries()
     for item in read_entries(logs.sources, stdin=logs.stdin.open() if logs.stdin else None):
         if isinstance(item, Damage):
@@ -228,7 +228,7 @@ def groups_in_logs(logs: "OpenedLogs") -> LoggedGroups:
         if isinstance(item.entry, Undecodable):
             problems.append(undecodable_text(item, item.entry))
         newest.add(item)
-    return LoggedGroups(dict(sorted(_partitions_of(newest))), not_read(logs.sources.skipped), problems)
+    return LoggedGroups(dict(sorted(_partitions_of(newest))), left_out(logs.sources), problems)
 
 
 def _partitions_of(newest: "NewestEntries") -> Iterator[tuple[str, int]]:

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from kgroup.api.group_model import LoggedGroup
 from kgroup.api.names import is_pattern
-from kgroup.api.opened import OpenedLogs, not_read
+from kgroup.api.opened import OpenedLogs, failed, left_out
 from kgroup.assignors.model import NO_GENERATION, Topic
 from kgroup.assignors.planning.plan import GroupPlan, PlanMember, new_plan
 from kgroup.errors import InputError, SourceError, did_you_mean
@@ -66,8 +66,8 @@ def read_logged_group(
     judged = logs.judged({name for member in logged.plan.members for name in member.topics})
     listings += [judged] if judged is not None else []
     plan = replace(logged.plan, topics=tuple(_topics(logged.plan, listings, topics)))
-    notes = tuple(not_read(sources.skipped))
-    return replace(logged, plan=plan, notes=notes, problems=(*damage, *reader.problems))
+    problems = (*failed(sources), *damage, *reader.problems)
+    return replace(logged, plan=plan, notes=tuple(left_out(sources)), problems=problems)
 
 
 def _living(logs: OpenedLogs, sources: Sources, group: str) -> tuple[list[LoggedEntry], list[str]]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from kgroup.api.lag.options import matcher
 from kgroup.api.names import names_given, nothing_matches, without_match
-from kgroup.api.opened import OpenedLogs, not_read
+from kgroup.api.opened import OpenedLogs, failed, left_out
 from kgroup.api.tabular import Tabular
 from kgroup.errors import InputError, SourceError
 from kgroup.lag.findings.heavy_writer import HeavyWriter, Writing, heavy_writer
@@ -35,6 +35,8 @@ class OffsetsTopic(Tabular):
 
     partitions: tuple[PartitionTally, ...]
     problems: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
+    """The lines on what was left out on purpose, such as shorter replicas."""
 
     @cached_property
     def whole(self) -> Amount:
@@ -119,7 +121,9 @@ def offsets_topic(logs: OpenedLogs, *, now_ms: int, progress: Progress = NO_PROG
     leaderless = [f"offsets partition {each}: no broker leads it, left out" for each in logs.leaderless]
     damage = [damage_text(each) for partition in made for each in partition.damage]
     return OffsetsTopic(
-        partitions=tuple(made), problems=(*not_read(logs.sources.skipped), *leaderless, *damage)
+        partitions=tuple(made),
+        problems=(*failed(logs.sources), *leaderless, *damage),
+        remarks=tuple(left_out(logs.sources)),
     )
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar, overlo
 from uuid import UUID
 
 from kgroup.api.names import LISTED, is_pattern, matches_any, nothing_matches, without_match
-from kgroup.api.opened import OpenedLogs, not_read
+from kgroup.api.opened import OpenedLogs, failed, left_out
 from kgroup.api.tabular import Tabular
 from kgroup.errors import InputError, SourceError
 from kgroup.history.groups.model import GroupKind
@@ -249,13 +249,13 @@ class GroupReader:
 
         Raises SourceError if none of the groups is there, or a file cannot be read.
         """
-        remarks = not_read(self.sources.skipped)
+        remarks = left_out(self.sources)
         names = {**LogDirEndsReader(self.sources.log_dirs).topic_names(), **self.topic_names}
-        problems: list[str] = []
+        problems = failed(self.sources)
         groups: dict[str, _Made] = {}
         unmatched: list[str] = []
         for sources in self._searched():
-            problems = []
+            problems = failed(self.sources)
             groups = made_of(_without_damage(self._entries(sources, advance), problems), names)
             unmatched = without_match(self.patterns, groups)
             if not unmatched:

@@ -107,11 +107,26 @@ def test_a_folder_of_nothing_but_a_pipe_says_so(log_dir: Path, kgroup: Kgroup) -
     )
 
 
-@pytest.mark.parametrize("asked", [(), ("--stuck",), ("--windows", "1h")], ids=["rows", "stuck", "windows"])
-def test_a_folder_that_may_not_be_listed_is_damage_to_a_report(
+@pytest.mark.parametrize(
+    "asked",
+    [
+        ("lag-report",),
+        ("lag-report", "--stuck"),
+        ("lag-report", "--windows", "1h"),
+        ("decode", "-o", "jsonl"),
+        ("decode", "--latest", "-o", "table"),
+        ("replay", "--group", "*"),
+        ("ledger", "--group", "*"),
+        ("find-coordinator", "--partitions", "50", "--from"),
+        ("offsets-topic",),
+        ("groups",),
+    ],
+    ids=" ".join,
+)
+def test_a_folder_that_may_not_be_listed_is_damage_to_whoever_wants_all(
     asked: tuple[str, ...], log_dir: Path, kgroup: Kgroup, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its groups are not in the rows, which is nothing that anybody left out on purpose."""
+    """Its groups are not in the rows, which is nothing that was left out on purpose."""
     closed = log_dir / "__consumer_offsets-45"
 
     def listed(path: Path, **given: str) -> object:
@@ -120,7 +135,7 @@ def test_a_folder_that_may_not_be_listed_is_damage_to_a_report(
         return read_partition_folder(path, **given)
 
     monkeypatch.setattr(sources, "read_partition_folder", listed)
-    ended = kgroup("lag-report", *asked, "-q", str(log_dir), "--strict")
+    ended = kgroup(*asked, str(log_dir), "-q", "--strict")
     assert ended.status == 3
     assert lines_about(ended.err, closed) == [f"kgroup: {closed}: not read: Permission denied"]
 

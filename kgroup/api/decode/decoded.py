@@ -13,7 +13,7 @@ from kgroup.api.decode.rows import arrow_rows, csv_rows, json_texts, table_rows
 from kgroup.api.decode.selection import Preselection
 from kgroup.api.decode.source import EntrySource, FileSource, LiveSource, only_offsets, topic_names
 from kgroup.api.names import names_given
-from kgroup.api.opened import OpenedLogs, not_read
+from kgroup.api.opened import OpenedLogs, failed, left_out
 from kgroup.api.tabular import Tabular
 from kgroup.log.files.entries import ReadRecord, to_logged_entry
 from kgroup.log.files.sources import one_replica_each
@@ -40,9 +40,9 @@ Hear = Callable[[str], None]
 class Decoded(Tabular):
     """Records that can be iterated over any number of times: each pass reads the log again.
 
-    `remarks` say which files are not read, and why. `problems` and `missing` belong to the newest pass and
-    are complete at its end: damaged places, undecodable and odd records; and names asked for that are
-    nowhere in the log.
+    `remarks` say which files are left out on purpose, and why. `problems` and `missing` belong to the newest
+    pass and are complete at its end: what could not be listed, damaged places, undecodable and odd records;
+    and names asked for that are nowhere in the log.
     """
 
     def __init__(
@@ -54,6 +54,7 @@ class Decoded(Tabular):
         names: TopicNames,
         total_bytes: int,
         remarks: Sequence[str],
+        unread: Sequence[str],
         progress: Progress,
         hear: Hear | None,
     ) -> None:
@@ -67,6 +68,7 @@ class Decoded(Tabular):
         self._lines: list[str] = []
         self.counts = Problems(self._hear)
         self.remarks = tuple(remarks)
+        self._unread = tuple(unread)
 
     def __iter__(self) -> Iterator[LoggedEntry | Damage]:
         for item in self.records():
@@ -147,6 +149,8 @@ class Decoded(Tabular):
         """A new pass, which ends with what is missing."""
         self._lines = []
         problems = self.counts = Problems(self._hear)
+        for line in self._unread:
+            problems.add_unread(line)
         shown = NamesShown(self._wanted)
         passes = 2 if self._latest else 1
         with self._progress.counted_bytes("reading", passes * self._total_bytes) as advance:
@@ -259,7 +263,7 @@ def decode_wanted(
     names = topic_names(sources.log_dirs, topics_file) | logs.topic_names()
     if latest:
         sources = one_replica_each(sources)
-    remarks = not_read(sources.skipped)
+    remarks, unread = left_out(sources), failed(sources)
     if not latest:
         sources = only_offsets(sources, wanted.first_offset, wanted.last_offset)
     files = FileSource(sources, logs.stdin)
@@ -273,6 +277,7 @@ def decode_wanted(
         names=names,
         total_bytes=files.total_bytes,
         remarks=remarks,
+        unread=unread,
         progress=progress,
         hear=hear,
     )

@@ -34,6 +34,11 @@ class Problems:
         self.damaged += 1
         self.say(damage_text(damage))
 
+    def add_unread(self, line: str) -> None:
+        """Name a folder that could not be listed: what is in it is damage to whoever wants all."""
+        self.damaged += 1
+        self.say(line)
+
     def add_undecodable(self, read: ReadRecord, why: str) -> None:
         """Count a record that nobody can read."""
         self.undecodable += 1

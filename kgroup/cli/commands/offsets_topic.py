@@ -69,7 +69,7 @@ def offsets_topic(
         made = tallied(logs, now_ms=now_ms, progress=TerminalProgress(quiet=quiet))
         rows = made.rows(chosen, groups)
     emit(rows, filling_table(chosen) if output.format is OutputFormat.TABLE else COLUMNS, output)
-    for line in [*([] if quiet else _notes(made)), *made.problems]:
+    for line in [*([] if quiet else [*_notes(made), *made.remarks]), *made.problems]:
         say(line)
     fail_if_strict(made.problems, strict=strict)
 
