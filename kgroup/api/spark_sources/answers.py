@@ -22,7 +22,7 @@ from kgroup.scan.reductions.scan import Slice
 from kgroup.spark.remote import fetched
 from kgroup.spark.sources.filters import mask_of
 from kgroup.spark.sources.options import GivenOptions, OnDamage
-from kgroup.spark.sources.planning import FoundLogs, found_logs, of_partitions, whole_segments
+from kgroup.spark.sources.planning import FoundLogs, found_logs, of_partitions, refuse_unread, whole_segments
 from kgroup.spark.sources.table_reader import TableReader
 from kgroup.spark.sources.tables import TIME, JsonTask
 from kgroup.spark.storage import Storage
@@ -74,8 +74,10 @@ class AnswerReader(TableReader):
         """One per task. Raises SourceError for a path that cannot be read or holds no offsets topic."""
         with found_logs(self._options.paths, self.storage) as found:
             if self.needs_all:
+                refuse_unread(found, found.sources, self._options.damage)
                 return [JsonTask.of(sorted(whole_segments(found.sources)))]
             sources = of_partitions(found, self.conditions, self._options.offsets_partitions)
+            refuse_unread(found, sources, self._options.damage)
             sizes = {
                 number: sum(Path(segment.path).stat().st_size for segment in segments)
                 for number, segments in whole_segments(sources).items()
@@ -153,7 +155,8 @@ def _opened(paths: Sequence[str], numbers: Sequence[int], storage: Storage) -> I
     with found_logs(paths, storage) as found:
         segments = tuple(each for each in found.sources if each.partition in numbers)
         _fetch(segments, found)
-        sources: Sources = replace(found.sources, segments=segments)
+        # What could not be listed was told, or passed over, when the tasks were planned.
+        sources: Sources = replace(found.sources, segments=segments, skipped=())
         with OpenedLogs(sources=sources, remote=found.remote, names=paths) as logs:
             yield logs
 

@@ -25,7 +25,14 @@ from kgroup.spark.remote import Likeness, fetched
 from kgroup.spark.sources.filters import mask_of
 from kgroup.spark.sources.options import CLUSTERS, GivenOptions, OnDamage
 from kgroup.spark.sources.outcomes import Outcomes
-from kgroup.spark.sources.planning import FoundLogs, found_logs, late_enough, of_partitions, whole_segments
+from kgroup.spark.sources.planning import (
+    FoundLogs,
+    found_logs,
+    late_enough,
+    of_partitions,
+    refuse_unread,
+    whole_segments,
+)
 from kgroup.spark.sources.stream_options import (
     STREAM_OPTIONS,
     Connect,
@@ -205,6 +212,7 @@ class OffsetsReader(TableReader):
         """One per task. Raises SourceError for a path that cannot be read or holds no offsets topic."""
         with found_logs(self._options.paths, self.storage) as found:
             sources = of_partitions(found, self.conditions, self._options.offsets_partitions)
+            refuse_unread(found, sources, self._options.damage)
             by_partition = whole_segments(sources)
             slices = [part for segments in by_partition.values() for part in self._slices(found, segments)]
             tasks = pack(slices, self._options.task_bytes)

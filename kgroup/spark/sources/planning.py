@@ -14,15 +14,17 @@ from typing import TYPE_CHECKING, Final
 
 from kgroup.errors import SourceError
 from kgroup.log.files.index import read_offset_index, read_time_index
+from kgroup.log.files.log_dir import UNKNOWN_PARTITION, parse_folder_name
 from kgroup.log.files.segment import read_records, read_segment
 from kgroup.log.files.sources import Sources, one_replica_each, open_sources
 from kgroup.log.format.batch import Damage
-from kgroup.protocol.group_hash import HashRule, partition_for
+from kgroup.protocol.group_hash import OFFSETS_TOPIC, HashRule, partition_for
 from kgroup.protocol.records.codec import decode_entry
 from kgroup.protocol.records.entries import OffsetsEntry, Undecodable
 from kgroup.protocol.records.keys import group_of
 from kgroup.spark.remote import Likeness, RemoteLogs, open_remote
 from kgroup.spark.sources.filters import Condition, not_before_ms, values_asked
+from kgroup.spark.sources.options import OnDamage
 from kgroup.spark.storage import Storage, is_uri
 
 if TYPE_CHECKING:
@@ -128,10 +130,25 @@ def whole_segments(sources: Sources) -> dict[int, list["SegmentFile"]]:
     return {partition: list(each) for partition, each in groupby(sources, lambda segment: segment.partition)}
 
 
+def refuse_unread(found: FoundLogs, sources: Sources, damage: OnDamage) -> None:
+    """Raises SourceError for a folder of these that could not be listed, unless damage is to be skipped."""
+    unread = next((f"{each.path}: not read: {each.why}" for each in sources.skipped if each.failed), None)
+    if unread is not None and damage is OnDamage.FAIL:
+        named = unread if found.remote is None else found.remote.named_in(unread)
+        raise SourceError(f"{named}; option damage=skip goes on without it")
+
+
 def _kept(sources: Sources, partitions: "set[int] | frozenset[int]") -> Sources:
     """The sources of these partitions, and those of an unknown partition."""
-    kept = tuple(each for each in sources if each.partition in partitions or each.partition < 0)
-    return replace(sources, segments=kept)
+    wanted = {*partitions, UNKNOWN_PARTITION}
+    kept = tuple(each for each in sources if each.partition in wanted)
+    skipped = tuple(each for each in sources.skipped if _partition_of(each.path) in wanted)
+    return replace(sources, segments=kept, skipped=skipped)
+
+
+def _partition_of(path: str) -> int:
+    topic, partition, _ = parse_folder_name(Path(path).name)
+    return partition if topic == OFFSETS_TOPIC else UNKNOWN_PARTITION
 
 
 def _sampled_groups(found: FoundLogs) -> Iterator[tuple[int, str]]:

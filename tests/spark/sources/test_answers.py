@@ -13,7 +13,10 @@ import kgroup
 from kgroup.api.spark_sources.lag import FindingsSource, LagSource
 from kgroup.api.spark_sources.timelines import GroupsSource, TimelineSource
 from kgroup.errors import InputError, SourceError
+from kgroup.log.files import sources
+from kgroup.log.files.log_dir import read_partition_folder
 from kgroup.report.timeline.rows import event_rows
+from kgroup.spark.sources.offsets import OffsetsSource
 
 FIXTURES = Path(__file__).parents[3] / "fixtures"
 LIVES = FIXTURES / "4.3.1/lives"
@@ -188,3 +191,30 @@ def test_damage_fails_the_query_unless_it_is_to_be_skipped(source_class):
     with pytest.raises(SourceError, match=r"/bit-flip-in-records/.*CRC.*; option damage=skip goes on"):
         read(source_class, damaged)
     read(source_class, damaged, damage="skip")
+
+
+@pytest.mark.parametrize(
+    "source_class", [LagSource, FindingsSource, GroupsSource, TimelineSource, OffsetsSource]
+)
+def test_a_folder_that_may_not_be_listed_fails_what_may_need_it_unless_damage_is_to_be_skipped(
+    source_class, monkeypatch: pytest.MonkeyPatch
+):
+    whole = {row["group"] for row in read(source_class, LIVES)}
+    closed = LIVES / "__consumer_offsets-5"  # of orders-app
+
+    def listed(path: Path, **given: str) -> object:
+        if path == closed:  # root, which may list all, runs these tests, too
+            raise SourceError(f"{path}: Permission denied")
+        return read_partition_folder(path, **given)
+
+    monkeypatch.setattr(sources, "read_partition_folder", listed)
+    line = f"{closed}: not read: Permission denied; option damage=skip goes on without it"
+    with pytest.raises(SourceError) as raised:
+        read(source_class, LIVES)
+    assert str(raised.value).endswith(line)
+    there = {row["group"] for row in read(source_class, LIVES, damage="skip")}
+    assert there and "orders-app" not in there
+    if source_class is not FindingsSource:  # whose rows depend on all groups
+        assert "orders-app" in whole
+        (group,) = {row["group"] for row in read(source_class, LIVES, group="fraud-one-partition")}
+        assert group == "fraud-one-partition"
