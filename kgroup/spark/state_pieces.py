@@ -65,31 +65,39 @@ def pieces_for(size: int, pieces: int) -> int:
     return pieces
 
 
-def put_together(states: "DataFrame", pieces: Mapping[int, int], reduction: "Reduction[Any]") -> "DataFrame":
+def put_together(
+    states: "DataFrame", pieces: Mapping[int, int], reduction: "Reduction[Any]", *, forgets: bool = False
+) -> "DataFrame":
     """One row for each piece of each partition, from rows of micro-batches that follow each other.
 
-    `pieces` are how many by partition, 1 if it is not named, and no fewer than it is in.
+    `pieces` are how many by partition, 1 if it is not named, and no fewer than it is in. With `forgets` what
+    something new has come to is without groups that are long deleted.
     """
     return (
         states.mapInArrow(partial(_cut, pieces=pieces), STATE_SCHEMA)
         .repartition("offsets_partition", PIECE)
         .sortWithinPartitions("offsets_partition", PIECE, NUMBER)
-        .mapInArrow(partial(merge_following, reduction=reduction), STATE_SCHEMA)
+        .mapInArrow(partial(merge_following, reduction=reduction, forgets=forgets), STATE_SCHEMA)
     )
 
 
 def merge_following(
-    batches: "Iterator[pa.RecordBatch]", reduction: "Reduction[Any]"
+    batches: "Iterator[pa.RecordBatch]", reduction: "Reduction[Any]", *, forgets: bool = False
 ) -> "Iterator[pa.RecordBatch]":
     """Merge rows that are sorted by partition, piece and number: one row per piece."""
+    from kgroup.scan.reductions.gone import without_gone
     from kgroup.spark.parts.kinds import pack
 
     rows = (row for batch in batches for row in batch.to_pylist())
     for _, of_one in groupby(rows, key=lambda row: (row["offsets_partition"], row[PIECE])):
         counting = valid(of_one)
         last = counting[-1]
-        part = last["part"] if len(counting) == 1 else pack(followed(None, counting, reduction))
-        yield _batch({**last, "part": part, ANEW: None})
+        if len(counting) == 1:
+            packed = last["part"]
+        else:
+            part = followed(None, counting, reduction)
+            packed = pack(without_gone(part) if forgets else part)
+        yield _batch({**last, "part": packed, ANEW: None})
 
 
 def followed(before: Any, rows: Iterable[Row], reduction: "Reduction[Any]") -> Any:

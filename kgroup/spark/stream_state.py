@@ -176,7 +176,12 @@ class StreamState(Generic[Part]):
         self._number = number
 
     def _compact(self, number: int) -> None:
-        """Make a base of all up to `number`, if it is time to, and remove what it has taken in."""
+        """Make a base of all up to `number`, if it is time to, and remove what it has taken in.
+
+        Groups that are long deleted are forgotten, or the state would grow for ever.
+        """
+        from kgroup.scan.reductions.gone import without_gone
+
         since_base = number + 1 - self._first()
         if since_base < _FEW:
             return
@@ -184,7 +189,7 @@ class StreamState(Generic[Part]):
         if self._parts is not None and since_base < _MANY and is_small:
             return
         names, base = self._names(number), f"{_BASE}{number}"
-        whole = self._put_together(names).repartition(1)
+        whole = self._put_together(names, forgets=True).repartition(1)
         whole.write.mode("overwrite").parquet(self._folder.path(base))
         for name in names:
             self._folder.remove(name)
@@ -194,13 +199,15 @@ class StreamState(Generic[Part]):
             for row in self._rows([base], with_parts=False):
                 partition = row["offsets_partition"]
                 self._of_base[partition] = self._of_base.get(partition, 0) + row["bytes"]
-        if self._parts is None and 2 * self._bytes() < _HERE_BYTES:
+        if self._parts is not None:
+            self._parts = {partition: without_gone(part) for partition, part in self._parts.items()}
+        elif 2 * self._bytes() < _HERE_BYTES:
             self._load(number)  # and what it has shrunk to may be held here
 
-    def _put_together(self, names: Iterable[str]) -> "DataFrame":
+    def _put_together(self, names: Iterable[str], *, forgets: bool = False) -> "DataFrame":
         from kgroup.spark.state_pieces import put_together
 
-        return put_together(self._frame(names), self._pieces, self._reduction)
+        return put_together(self._frame(names), self._pieces, self._reduction, forgets=forgets)
 
     def _rows(self, names: Iterable[str], *, with_parts: bool) -> Iterator[dict[str, Any]]:
         """The rows in their order, with the bytes that each part has, and with the part if that is needed."""

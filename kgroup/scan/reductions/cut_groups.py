@@ -40,7 +40,7 @@ def cut_by_hash(part: Any, pieces: int) -> "Sequence[Any]":
         return crc32(group.encode()) % pieces
 
     return [
-        _with_rest(piece, part, is_first=number == 0)
+        with_rest(piece, part, is_first=number == 0)
         for number, piece in enumerate(cut_groups(part, piece_of, pieces))
     ]
 
@@ -104,7 +104,7 @@ def _last(part: LastPart, piece_of: PieceOf, pieces: int) -> "list[LastPart]":
     ]
 
 
-def _with_rest(piece: "Cut", part: "Cut", *, is_first: bool) -> "Cut":
+def with_rest(piece: "Cut", part: "Cut", *, is_first: bool) -> "Cut":
     """A piece of a part with what other parts may settle, and the first one with what is of no group."""
     match piece, part:
         case Newest(), Newest():
@@ -128,7 +128,7 @@ def _with_rest(piece: "Cut", part: "Cut", *, is_first: bool) -> "Cut":
         case _:
             assert isinstance(piece, tuple) and isinstance(part, tuple), "a piece is of its part's kind"
             both = zip(piece, part, strict=True)
-            return tuple(_with_rest(one, whole, is_first=is_first) for one, whole in both)
+            return tuple(with_rest(one, whole, is_first=is_first) for one, whole in both)
 
 
 def _group_of(logged: LoggedEntry) -> str | None:
