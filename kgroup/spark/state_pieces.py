@@ -74,7 +74,7 @@ def put_together(
     something new has come to is without groups that are long deleted.
     """
     return (
-        states.mapInArrow(partial(_cut, pieces=pieces), STATE_SCHEMA)
+        states.mapInArrow(partial(cut_rows, pieces=pieces), STATE_SCHEMA)
         .repartition("offsets_partition", PIECE)
         .sortWithinPartitions("offsets_partition", PIECE, NUMBER)
         .mapInArrow(partial(merge_following, reduction=reduction, forgets=forgets), STATE_SCHEMA)
@@ -124,7 +124,8 @@ def valid(rows: Iterable[Row]) -> list[Row]:
     return counting
 
 
-def _cut(batches: "Iterator[pa.RecordBatch]", pieces: Mapping[int, int]) -> "Iterator[pa.RecordBatch]":
+def cut_rows(batches: "Iterator[pa.RecordBatch]", pieces: Mapping[int, int]) -> "Iterator[pa.RecordBatch]":
+    """The rows in as many pieces as their partitions are to have; those that are so are passed on."""
     from kgroup.scan.reductions.cut_groups import cut_by_hash
     from kgroup.spark.parts.kinds import pack, unpack
 

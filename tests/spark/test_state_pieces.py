@@ -5,12 +5,13 @@ from typing import Any
 
 import pyarrow as pa
 
+from kgroup.scan.reductions.cut_groups import cut_by_hash
 from kgroup.scan.reductions.gone import GONE_MS
 from kgroup.scan.reductions.scan import Slice
 from kgroup.spark.parts.kinds import pack, unpack
 from kgroup.spark.reductions import NewestRecords
-from kgroup.spark.state_pieces import merge_following, pieces_for
-from tests.log.offsets_log import batch, commit, tombstone, write
+from kgroup.spark.state_pieces import cut_rows, merge_following, pieces_for
+from tests.log.offsets_log import batch, commit, marker, tombstone, write
 
 
 def row(path: Path, number: int, **fields: Any) -> dict[str, Any]:
@@ -45,6 +46,28 @@ def test_only_what_something_has_come_to_is_merged_and_without_what_is_gone(tmp_
     assert (groups(kept), groups(forgetful), forgetful["number"]) == ({"gone", "here"}, {"here"}, 1)
     alone = row(before, 0, piece=1, pieces=2)
     assert merged([alone], forgets=True) == [alone]
+
+
+def test_a_piece_that_is_cut_again_leaves_nothing_to_the_pieces_of_others(tmp_path: Path) -> None:
+    """A transaction that ended would else settle a later one of its producer, which is still open."""
+    ended = [batch(0, [commit("a", "t", 0, 1)], producer_id=4), marker(1, 4, committed=True)]
+    goes_on = batch(2, [commit(group, "t", 0, 2) for group in "abcdefgh"], producer_id=4)
+    whole = row(write(tmp_path, [*ended, goes_on]), 0)
+    halves = cut([whole], 2)
+    assert [each["piece"] for each in halves] == [0, 1]
+    quarters = cut(halves, 4)
+    assert sorted(each["piece"] for each in quarters) == [0, 1, 2, 3]
+    for each in quarters:
+        assert unpack(each["part"]) == cut_by_hash(unpack(whole["part"]), 4)[each["piece"]]
+    assert cut(quarters, 4) == quarters
+
+
+def cut(rows: list[dict[str, Any]], into: int) -> list[dict[str, Any]]:
+    return [
+        each
+        for one in cut_rows(iter([pa.RecordBatch.from_pylist(rows)]), {7: into})
+        for each in one.to_pylist()
+    ]
 
 
 def test_what_was_before_a_log_that_was_made_again_is_not_even_unpacked(tmp_path: Path) -> None:
