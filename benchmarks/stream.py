@@ -54,7 +54,11 @@ def main() -> None:
     parser.add_argument("--new", type=int, default=100, help="groups that commit in each micro-batch")
     parser.add_argument("--look", action="store_true")
     given = parser.parse_args()
-    costs = list(measure(given.batches, given.groups, given.new, look=given.look))
+    costs = []
+    for number, cost in enumerate(measure(given.batches, given.groups, given.new, look=given.look)):
+        costs.append(cost)
+        if number % 10 == 0:
+            print(f"{number}: {cost.taking:.2f} s, {cost.looking:.2f} s, {cost.driver_mb} MB", flush=True)
     share = max(len(costs) // 10, 1)
     for name, of_each in (
         ("taking it in", [cost.taking for cost in costs]),

@@ -66,7 +66,12 @@ def pieces_for(size: int, pieces: int) -> int:
 
 
 def put_together(
-    states: "DataFrame", pieces: Mapping[int, int], reduction: "Reduction[Any]", *, forgets: bool = False
+    states: "DataFrame",
+    pieces: Mapping[int, int],
+    reduction: "Reduction[Any]",
+    tasks: int,
+    *,
+    forgets: bool = False,
 ) -> "DataFrame":
     """One row for each piece of each partition, from rows of micro-batches that follow each other.
 
@@ -75,7 +80,7 @@ def put_together(
     """
     return (
         states.mapInArrow(partial(cut_rows, pieces=pieces), STATE_SCHEMA)
-        .repartition("offsets_partition", PIECE)
+        .repartition(tasks, "offsets_partition", PIECE)
         .sortWithinPartitions("offsets_partition", PIECE, NUMBER)
         .mapInArrow(partial(merge_following, reduction=reduction, forgets=forgets), STATE_SCHEMA)
     )

@@ -29,8 +29,13 @@ _STATE: Final = f"{_STATES}5"
 """In the checkpoint folder. Another number when the form of states changes; parts have their own versions."""
 
 _BASE: Final = "base-"
-_FEW: Final = 32  # micro-batches that are kept apart at least, and at most if the state is large
+_FEW: Final = 32  # micro-batches that are kept apart at least
 _MANY: Final = 256  # and at most, however small they are compared with the base
+# Of a large state: whoever looks at all of it puts them together again each time, and each costs as much as
+# there are offsets partitions, however little is in it.
+_LARGE: Final = 8
+_TASKS_PER_CORE: Final = 2
+_TASK_BYTES: Final = 32 << 20  # that one puts together at most, about
 _HERE_BYTES: Final = 4 << 20
 """Of parts, packed: a state beyond it is not held here. A commit takes about 16 bytes and up of that."""
 
@@ -183,7 +188,7 @@ class StreamState(Generic[Part]):
         from kgroup.scan.reductions.gone import without_gone
 
         since_base = number + 1 - self._first()
-        if since_base < _FEW:
+        if since_base < (_LARGE if self._parts is None else _FEW):
             return
         is_small = sum(self._new.values()) < sum(self._of_base.values())
         if self._parts is not None and since_base < _MANY and is_small:
@@ -205,9 +210,12 @@ class StreamState(Generic[Part]):
             self._load(number)  # and what it has shrunk to may be held here
 
     def _put_together(self, names: Iterable[str], *, forgets: bool = False) -> "DataFrame":
+        from kgroup.spark.jobs import cores_of
         from kgroup.spark.state_pieces import put_together
 
-        return put_together(self._frame(names), self._pieces, self._reduction, forgets=forgets)
+        # Spark's own number, 200, costs more than all else where each has next to nothing to do.
+        tasks = max(_TASKS_PER_CORE * cores_of(self._session), self._bytes() // _TASK_BYTES)
+        return put_together(self._frame(names), self._pieces, self._reduction, tasks, forgets=forgets)
 
     def _rows(self, names: Iterable[str], *, with_parts: bool) -> Iterator[dict[str, Any]]:
         """The rows in their order, with the bytes that each part has, and with the part if that is needed."""

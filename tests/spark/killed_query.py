@@ -37,7 +37,7 @@ def main() -> None:
     """Read until killed."""
     logs, checkpoint, at = sys.argv[1:]
     stream_state._HERE_BYTES = 0  # type: ignore[misc]
-    stream_state._FEW = 2  # type: ignore[misc]
+    stream_state._LARGE = 2  # type: ignore[misc]
     with open_session("local[2]") as session:
         jvm: Any = session.sparkContext._gateway
 

@@ -116,6 +116,7 @@ def test_many_micro_batches_become_one_and_say_the_same(
     spark: "SparkSession", tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str
 ) -> None:
     monkeypatch.setattr(stream_state, "_FEW", 2)
+    monkeypatch.setattr(stream_state, "_LARGE", 2)
     monkeypatch.setattr(stream_state, "_MANY", 3)
     state, pieces = opened(spark, tmp_path), list[int]()
     for number in range(5):
