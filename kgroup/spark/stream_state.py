@@ -101,7 +101,7 @@ class StreamState(Generic[Part]):
         if number > 0:
             self._compact(number - 1)
         name, anew = str(number), {}
-        as_state(rows, number).repartition(1).write.mode("overwrite").parquet(self._folder.path(name))
+        self._write(as_state(rows, number), name)
         self._number = None  # until all of it is known
         with self._folder.damage_named():
             if self._parts is not None and self._bytes() + self._folder.bytes_of(name) > _HERE_BYTES:
@@ -194,8 +194,7 @@ class StreamState(Generic[Part]):
         if self._parts is not None and since_base < _MANY and is_small:
             return
         names, base = self._names(number), f"{_BASE}{number}"
-        whole = self._put_together(names, forgets=True).repartition(1)
-        whole.write.mode("overwrite").parquet(self._folder.path(base))
+        self._write(self._put_together(names, forgets=True), base)
         for name in names:
             self._folder.remove(name)
         self._base, self._of_base = number, {}
@@ -224,6 +223,11 @@ class StreamState(Generic[Part]):
         table = frame.toArrow().sort_by([("number", "ascending"), ("offsets_partition", "ascending")])
         for batch in table.to_batches(1):
             yield from batch.to_pylist()
+
+    def _write(self, rows: "DataFrame", name: str) -> None:
+        """Parts are packed already; so a file is as large as they are, which says whether they fit here."""
+        writer = rows.repartition(1).write.mode("overwrite").option("compression", "none")
+        writer.parquet(self._folder.path(name))
 
     def _frame(self, names: Iterable[str]) -> "DataFrame":
         from kgroup.spark.state_pieces import STATE_SCHEMA

@@ -20,7 +20,7 @@ from kgroup.spark.stream_state import Advanced
 from tests.spark.files_topic import FilesTopic
 
 KEEP = Keep(slots=10)
-OFFSETS_MAX = 2000
+OFFSETS_MAX = 800
 
 
 def stream_of(topic: FilesTopic, checkpoint: Path, offsets_max: int) -> StreamOptions[Any]:
