@@ -24,6 +24,8 @@ LIVES = str(FIXTURES / "4.3.1" / "lives")
 COMPILED = """
 from kgroup.scan.kernels.compile import TIER
 TIER.as_python_bytes = -1
+from kgroup.log.files import small
+small.SMALL_BYTES = -1
 from kgroup.__main__ import main
 main()
 """
@@ -49,7 +51,7 @@ def require(holds: bool, words: str) -> None:
 
 
 def reports_of_files() -> None:
-    """typer, rich, tabulate and wcwidth: every form of output; numba, numpy and pyarrow: what is in it."""
+    """typer, rich and wcwidth: every form of output; numba, numpy and pyarrow: what is in it."""
     table = answer_to("lag-report", LIVES, "-q")
     rows = answer_to("lag-report", LIVES, "-q", "-o", "jsonl").splitlines()
     require(len(rows) > 20, "lag-report has too few rows")

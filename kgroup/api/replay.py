@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar, overload
 from uuid import UUID
 
@@ -15,6 +16,7 @@ from kgroup.history.timeline.model import Timeline
 from kgroup.history.timeline.replay import replay as timelines_of
 from kgroup.log.files.damage_text import damage_text, undecodable_text
 from kgroup.log.files.entries import read_entries
+from kgroup.log.files.small import is_small, read_small_of
 from kgroup.log.files.sources import STDIN, Sources
 from kgroup.log.files.spool import SpooledStream
 from kgroup.log.format.batch import Damage
@@ -31,11 +33,10 @@ from kgroup.protocol.records.keys import group_of
 from kgroup.report.emit import Column, Row
 from kgroup.report.progress import NO_PROGRESS, Progress
 from kgroup.report.table import counted, printable
-from kgroup.scan.reductions.scan import Slice, split_among_others
-from kgroup.scan.reductions.select import select
 
 if TYPE_CHECKING:
     from kgroup.net.admin.cluster import ClassicState, Cluster
+    from kgroup.scan.reductions.scan import Slice
 
 _SLICE_BYTES = 64 * 1024 * 1024
 _PARTITIONS = 50
@@ -274,7 +275,11 @@ class GroupReader:
     def total_bytes(self) -> int:
         """The bytes that the first pass will read."""
         first = next(iter(self._searched()))
-        return sum(part.end - part.start for part in slices_of(first)) if not _has_stdin(first) else 0
+        if _has_stdin(first):
+            return 0
+        if is_small(first):
+            return sum(Path(segment.path).stat().st_size for segment in first)
+        return sum(part.end - part.start for part in slices_of(first))
 
     def wanted(self, group: str) -> bool:
         """Whether a group is asked for."""
@@ -301,6 +306,11 @@ class GroupReader:
         if _has_stdin(sources):
             yield from self._plain(sources)
             return
+        if is_small(sources) and (items := read_small_of(sources, self.wanted)) is not None:
+            yield from items
+            return
+        from kgroup.scan.reductions.select import select
+
         yield from select(slices_of(sources), self.wanted, advance=advance)
 
     def _plain(self, sources: Sources) -> Iterator[Item | Damage]:
@@ -328,8 +338,10 @@ def _watched(items: Iterable[Item], watcher: Watcher) -> Iterator[Item]:
         yield item
 
 
-def slices_of(sources: Sources) -> Iterator[Slice]:
+def slices_of(sources: Sources) -> "Iterator[Slice]":
     """All segments, in parts to be read one after the other."""
+    from kgroup.scan.reductions.scan import split_among_others
+
     for segment in sources:
         yield from split_among_others(segment.path, segment.partition, _SLICE_BYTES)
 

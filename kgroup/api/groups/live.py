@@ -178,7 +178,7 @@ def _listing(cluster: Cluster, topics: Collection[str]) -> LogListing:
 
 
 def _commit_times(logs: OpenedLogs, groups: Sequence[str] | None, progress: Progress) -> CommitTimes:
-    from kgroup.api.lag.inputs import iterate_commits, living_commits
+    from kgroup.api.lag.arrow_commits import iterate_commits, living_commits
     from kgroup.api.lag.reading import read_log
 
     logs.pass_over_leaderless()

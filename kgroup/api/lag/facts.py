@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from kgroup.api.lag.arrow_commits import iterate_commits
 from kgroup.api.lag.assigned import AssignedReader
-from kgroup.api.lag.inputs import iterate_commits
 from kgroup.api.lag.steps import Growth, Steps, growths
 from kgroup.history.groups.model import Group
 from kgroup.history.timeline.model import Pattern, Timeline

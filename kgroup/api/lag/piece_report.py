@@ -8,9 +8,10 @@ from uuid import UUID
 
 import pyarrow as pa
 
+from kgroup.api.lag.arrow_commits import ArrowCommits, living_commits, pending_commits
 from kgroup.api.lag.chunks import ReportedGroup
 from kgroup.api.lag.found_texts import found_texts
-from kgroup.api.lag.inputs import LagInputs, living_commits, pending_commits, wanted_groups
+from kgroup.api.lag.inputs import LagInputs, wanted_groups
 from kgroup.api.lag.on_spark import reduction_of, scanned_of
 from kgroup.api.lag.options import LagOptions, matcher
 from kgroup.api.lag.reading import AsOf
@@ -96,7 +97,7 @@ class PieceReport:
             scanned = replace(scanned, history=history)
         inputs = LagInputs(
             groups=wanted_groups(scanned.newest, self.names, _EVERY),
-            commits=living_commits(scanned.newest.commits, _EVERY),
+            commits=ArrowCommits(living_commits(scanned.newest.commits, _EVERY)),
             ends=self.ends,
             pending=pending_commits(scanned.newest),
             problems=(),
@@ -148,7 +149,7 @@ class PieceNote:
         return cls(
             first=group_ids[0] if group_ids else "",
             groups=len(group_ids),
-            commits=inputs.commits.num_rows,
+            commits=len(inputs.commits),
             pending=len(inputs.pending),
             topics=sorted(inputs.topics()),
             group_ids=group_ids if options.groups else (),

@@ -8,15 +8,14 @@ from uuid import UUID
 import numpy as np
 import pyarrow as pa
 
-from kgroup.api.lag.inputs import (
+from kgroup.api.lag.arrow_commits import (
+    ArrowCommits,
     dictionary_of,
-    furthest_since,
     living_commits,
     named_topic_ids,
     names_in,
-    subscribed_topics,
-    wanted_groups,
 )
+from kgroup.api.lag.inputs import furthest_since, subscribed_topics, wanted_groups
 from kgroup.api.lag.options import LagOptions, matcher
 from kgroup.history.groups.model import Group
 from kgroup.history.groups.snapshot import logged_topic_names
@@ -49,7 +48,7 @@ class Summing:
         groups = wanted_groups(newest, {**logged, **committed, **self.known_names}, wanted)
         owned = [one for group in groups.values() for member in group.members for one in member.owned]
         sample, each = _sample(_rows_of_groups(groups, commits))
-        furthest = {} if self.recorded_ms is None else furthest_since(commits, self.recorded_ms)
+        furthest = {} if self.recorded_ms is None else furthest_since(ArrowCommits(commits), self.recorded_ms)
         said = {
             "newest_ms": newest_time(newest),
             "sample": sample,

@@ -1,17 +1,20 @@
 """The part of the offsets topic that a lag report reads, here or on Spark, and its evaluation time."""
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from kgroup.api.lag.options import LagOptions
+from kgroup.api.lag.plain_commits import PlainNewest
 from kgroup.api.opened import OpenedLogs
 from kgroup.lag.findings.absence import PATIENCE_MS
+from kgroup.log.files.small import read_small
 from kgroup.report.progress import Progress
-from kgroup.scan.reductions.scan import split_among_others
-from kgroup.scan.reductions.scanned import Scanned, ScanPlan, read_slices
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from kgroup.scan.reductions.scanned import Scanned, ScanPlan
 
 _SLICE_BYTES: Final = 256 * 1024 * 1024  # between two looks at the progress bar
 
@@ -57,13 +60,31 @@ class AsOf:
         return cls(now_ms=newest_ms, log_ms=newest_ms, ended_ago_ms=clock_ms - newest_ms)
 
 
-def read_log(logs: OpenedLogs, plan: ScanPlan, progress: Progress, spark: "SparkSession | None") -> Scanned:
+def read_plainly(logs: OpenedLogs, options: LagOptions, progress: Progress) -> PlainNewest | None:
+    """The state at the end of a small log; None where more is asked than that, or the log is not for it."""
+    if logs.remote is not None or options.judges or options.time_lag is not None:
+        return None
+    entries = read_small(logs.sources)
+    if entries is None:
+        return None
+    size = sum(Path(segment.path).stat().st_size for segment in logs.sources)
+    with progress.counted_bytes("reading", size) as advance:  # done before anybody could have seen it
+        advance(size)
+    return PlainNewest(entries)
+
+
+def read_log(
+    logs: OpenedLogs, plan: "ScanPlan", progress: Progress, spark: "SparkSession | None"
+) -> "Scanned":
     """Read the logs, in this process without `spark`, once for all that the plan needs."""
     if spark is not None:
         from kgroup.api.lag.on_spark import read_on_spark
 
         return read_on_spark(spark, logs, plan, progress)
     import pyarrow as pa
+
+    from kgroup.scan.reductions.scan import split_among_others
+    from kgroup.scan.reductions.scanned import read_slices
 
     # Arrow's own allocator keeps what it freed, and a tenth of this process's memory with it.
     pa.set_memory_pool(pa.system_memory_pool())

@@ -10,7 +10,8 @@ from kgroup.api.lag.chunks import ColumnGroup, LagChunk, ReportedGroup, row_colu
 from kgroup.api.lag.down import OffsetsPartitionsDown
 from kgroup.api.lag.inputs import LagInputs, gather
 from kgroup.api.lag.options import WINDOW_COMMITS, LagOptions, matcher
-from kgroup.api.lag.reading import AsOf, read_log
+from kgroup.api.lag.plain_commits import PlainNewest
+from kgroup.api.lag.reading import AsOf, read_log, read_plainly
 from kgroup.api.names import LISTED, member_of, names_given, nothing_matches, without_match
 from kgroup.api.opened import OpenedLogs, left_out
 from kgroup.api.tabular import Tabular
@@ -25,8 +26,6 @@ from kgroup.report.emit import Column, iso_time
 from kgroup.report.emit_columns import column_batches, rows_of
 from kgroup.report.html_table import html_table
 from kgroup.report.progress import NO_PROGRESS, Progress
-from kgroup.scan.reductions.scan import newest_time
-from kgroup.scan.reductions.scanned import Scanned
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -41,6 +40,8 @@ if TYPE_CHECKING:
     from kgroup.lag.findings.model import Finding
     from kgroup.lag.measures.successive import LagLooks
     from kgroup.lag.status.window import CommitWindow
+    from kgroup.scan.reductions.newest import Newest
+    from kgroup.scan.reductions.scanned import Scanned
 
 _ROWS_AT_ONCE: Final = 4096
 
@@ -99,16 +100,27 @@ def report_on(
 ) -> "LagReport":
     """The same by options. Without `now_ms` the clock counts, if `clock_ms` is given, as `AsOf` has it."""
     logs.pass_over_leaderless()
-    scanned = read_log(logs, options.plan, progress, spark)
-    newest_ms, live = newest_time(scanned.newest), logs.cluster is not None
+    plain = read_plainly(logs, options, progress) if spark is None else None
+    scanned = read_log(logs, options.plan, progress, spark) if plain is None else None
+    if scanned is not None:
+        from kgroup.scan.reductions.scan import newest_time
+
+        newest_ms = newest_time(scanned.newest)
+    else:
+        assert plain is not None
+        newest_ms = plain.newest_time()
+    live = logs.cluster is not None
     as_of = AsOf.of(options, newest_ms, live=live, now_ms=now_ms, clock_ms=clock_ms)
-    return report_of(logs, options, scanned, as_of, progress=progress)
+    if scanned is not None:
+        return report_of(logs, options, scanned, as_of, progress=progress)
+    assert plain is not None
+    return report_from(logs, options, _inputs(logs, options, plain), None, as_of, progress=progress)
 
 
 def report_of(
     logs: OpenedLogs,
     options: LagOptions,
-    scanned: Scanned,
+    scanned: "Scanned",
     as_of: AsOf,
     *,
     looks: "LagLooks | None" = None,
@@ -118,7 +130,7 @@ def report_of(
 
     Raises SourceError if no group or topic is or matches what was asked for.
     """
-    inputs = _inputs(logs, options, scanned)
+    inputs = _inputs(logs, options, scanned.newest)
     return report_from(logs, options, inputs, scanned, as_of, looks=looks, progress=progress)
 
 
@@ -126,17 +138,20 @@ def report_from(
     logs: OpenedLogs,
     options: LagOptions,
     inputs: LagInputs,
-    scanned: Scanned,
+    scanned: "Scanned | None",
     as_of: AsOf,
     *,
     looks: "LagLooks | None" = None,
     progress: Progress = NO_PROGRESS,
 ) -> "LagReport":
-    """The same of inputs that were put together already; `logs` need no more than the data topics' logs."""
-    windows = _windows(scanned)
+    """The same of inputs that were put together already; `logs` need no more than the data topics' logs.
+
+    Rows alone need no more of a scan than is in the inputs.
+    """
+    windows = None if scanned is None else _windows(scanned)
     data_logs = DataLogs(logs.sources.log_dirs)
     proofs = facts = None
-    if options.judges and windows is not None:
+    if options.judges and scanned is not None and windows is not None:
         from kgroup.api.lag.proof import ProofReader
         from kgroup.api.lag.stands import Stands
 
@@ -148,7 +163,7 @@ def report_from(
         transactions = _transactions(logs, data_logs)
         stands = Stands(scanned.last) if scanned.last is not None and scanned.history is not None else None
         proofs = ProofReader(windows, scanned.history, data_logs, as_of.now_ms, transactions, leaps, stands)
-    if options.findings and scanned.history is not None:
+    if options.findings and scanned is not None and scanned.history is not None:
         from kgroup.api.lag.assigned import AssignedReader
         from kgroup.api.lag.facts import GroupFactReader
         from kgroup.api.lag.past_ends import EndsInCluster
@@ -418,15 +433,15 @@ class LagReport(Tabular):
             yield (facts, verdicts), tuple(about_topic(findings, facts, wanted))
 
 
-def _inputs(logs: OpenedLogs, options: LagOptions, scanned: Scanned) -> LagInputs:
+def _inputs(logs: OpenedLogs, options: LagOptions, newest: "Newest | PlainNewest") -> LagInputs:
     wanted, groups = matcher(options.groups), set[str]()
 
     def is_wanted(group: str) -> bool:
         groups.add(group)
         return wanted(group)
 
-    inputs = gather(scanned.newest, logs.sources, options.log_ends, is_wanted, logs.listing, logs.judged)
-    if options.groups and not inputs.groups and not inputs.commits.num_rows:
+    inputs = gather(newest, logs.sources, options.log_ends, is_wanted, logs.listing, logs.judged)
+    if options.groups and not inputs.groups and not len(inputs.commits):
         if options.findings and any(OffsetsPartitionsDown.of(logs).findings(options.groups)):
             return inputs
         if (problem := next(OffsetsPartitionsDown.of(logs).problems(), None)) is not None:
@@ -438,7 +453,7 @@ def _inputs(logs: OpenedLogs, options: LagOptions, scanned: Scanned) -> LagInput
     return inputs
 
 
-def _windows(scanned: Scanned) -> "Windows | None":
+def _windows(scanned: "Scanned") -> "Windows | None":
     if scanned.last is None:
         return None
     from kgroup.api.lag.windows import Windows

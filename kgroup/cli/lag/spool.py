@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from kgroup.report.emit import Column, OutputOptions, Row, arrow_schema, emit, to_json
-from kgroup.report.emit_batches import emit_batches
 from kgroup.report.emit_columns import Columns, column_batches, columns_of, emit_columns
 
 if TYPE_CHECKING:
@@ -99,6 +98,8 @@ def emit_together(spools: Sequence[Spool], output: OutputOptions) -> None:
     """Write the rows of all clusters, one after the other, as one cluster's are written."""
     columns = [CLUSTER, *spools[0].columns[ROWS]]
     if spools[0].has(ROWS, "batches"):
+        from kgroup.report.emit_batches import emit_batches
+
         emit_batches((batch for spool in spools for batch in spool.batches()), columns, output)
     elif spools[0].has(ROWS, "chunks"):
         emit_columns((chunk for spool in spools for chunk in spool.chunks()), columns, output)

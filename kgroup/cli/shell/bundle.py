@@ -15,6 +15,8 @@ from functools import wraps
 from inspect import Parameter, Signature, signature
 from typing import Any, get_args
 
+from kgroup.cli.shell.lazy_methods import compile_now
+
 
 @dataclass(frozen=True, slots=True)
 class Bundle:
@@ -25,6 +27,7 @@ class Bundle:
 
 def unbundled(command: Callable[..., Any]) -> Callable[..., Any]:
     """The command as typer takes it: in the place of each bundle its options, or bundles in turn."""
+    compile_now(command)
     options: list[Parameter] = []
     bundles: dict[str, tuple[Callable[..., Any], list[str]]] = {}
     for parameter in signature(command).parameters.values():

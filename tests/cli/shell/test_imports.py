@@ -30,6 +30,7 @@ HEAVY = frozenset(
         "pyspark",
         "rich",
         "ssl",
+        "tabulate",
         "wcwidth.table_wide",
     }
 )
@@ -86,9 +87,10 @@ def imported(*arguments: str) -> set[str]:
         (["decode", LIVES, "-q", "-o", "jsonl"], {"kafka.protocol.schemas"}),
         (["find-coordinator", "東京"], {"wcwidth.table_wide"}),
         (["decode", LIVES, "-q"], {"kafka.protocol.schemas", "wcwidth.table_wide"}),
-        (["lag-report", LIVES, "-q"], COLUMNS),
+        (["lag-report", LIVES, "-q"], {"kafka.protocol.schemas"}),
+        (["lag-report", LIVES, "-q", "-o", "csv"], {"kafka.protocol.schemas"}),
         (["lag-report", LIVES, "-q", "--status"], COLUMNS | {"kgroup.lag.status.columns"}),
-        (["replay", LIVES, "-q", "--group", "orders-app"], SCAN),
+        (["replay", LIVES, "-q", "--group", "orders-app"], {"kafka.protocol.schemas"}),
         (["groups", LIVES, "-q"], COLUMNS),
         (["commits", "orders-app", LIVES, "-q"], SCAN),
     ],

@@ -1,0 +1,52 @@
+"""Small logs read record by record give what the columnar path gives, and leave it what is odd."""
+
+from pathlib import Path
+
+import pytest
+
+from kgroup.api.lag.inputs import gather
+from kgroup.api.lag.plain_commits import PlainNewest
+from kgroup.log.files import small
+from kgroup.log.files.small import is_small, read_small, read_small_of
+from kgroup.log.files.sources import open_sources
+from kgroup.scan.reductions.scan import newest, newest_time, split
+from kgroup.scan.reductions.select import select
+
+FIXTURES = Path(__file__).parents[3] / "fixtures"
+FOLDERS = [
+    *sorted(path.parent for path in FIXTURES.glob("[0-9]*/*/truth.jsonl")),
+    *sorted(path for path in (FIXTURES / "damaged").iterdir() if path.is_dir()),
+]
+
+
+def slices(sources):
+    return [part for segment in sources for part in split(segment.path, segment.partition, 1 << 40)]
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: str(folder.relative_to(FIXTURES)))
+def test_both_ways_agree_wherever_the_plain_one_answers(folder):
+    sources = open_sources([folder])
+    entries = read_small(sources)
+    if entries is None:
+        assert folder.parent.name == "damaged" or not is_small(sources) or "odd" in folder.name
+        return
+    plain, columnar = PlainNewest(entries), newest(slices(sources))
+    assert plain.newest_time() == newest_time(columnar)
+    left, right = (gather(each, sources, None, lambda group: True) for each in (plain, columnar))
+    assert list(left.rows()) == list(right.rows())
+    assert list(left.remarks()) == list(right.remarks())
+    assert (left.problems, set(left.pending)) == (right.problems, set(right.pending))
+    assert left.groups == right.groups
+    assert left.commits.named_topic_ids() == right.commits.named_topic_ids()
+    assert list(left.commits.made_since(0)) == list(right.commits.made_since(0))
+    for wanted in (lambda group: True, lambda group: group == "billing-txn"):
+        assert read_small_of(sources, wanted) == list(select(slices(sources), wanted))
+
+
+def test_a_log_that_is_larger_is_left_to_the_kernels(monkeypatch):
+    sources = open_sources([FIXTURES / "4.3.1" / "lives"])
+    size = sum(Path(segment.path).stat().st_size for segment in sources)
+    monkeypatch.setattr(small, "SMALL_BYTES", size)
+    assert is_small(sources) and read_small(sources)
+    monkeypatch.setattr(small, "SMALL_BYTES", size - 1)
+    assert not is_small(sources) and read_small(sources) is None
