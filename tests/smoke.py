@@ -51,7 +51,7 @@ def require(holds: bool, words: str) -> None:
 
 
 def reports_of_files() -> None:
-    """typer, rich and wcwidth: every form of output; numba, numpy and pyarrow: what is in it."""
+    """typer, rich, tabulate and wcwidth: every form of output; numba, numpy and pyarrow: what is in it."""
     table = answer_to("lag-report", LIVES, "-q")
     rows = answer_to("lag-report", LIVES, "-q", "-o", "jsonl").splitlines()
     require(len(rows) > 20, "lag-report has too few rows")

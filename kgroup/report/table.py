@@ -1,6 +1,6 @@
 """Text tables: aligned columns without lines between them, and never a lost character.
 
-Cells come in as text. A table that is too wide for its terminal leaves out columns
+Cells come in as text; tabulate lays them out. A table that is too wide for its terminal leaves out columns
 that can be spared, and names them; then it wraps headings and long cells. Nothing is cut off, because a
 shortened group id is no use at three in the morning. Control characters never reach the terminal: group ids
 and client ids are whatever a client sent.
@@ -9,10 +9,10 @@ and client ids are whatever a client sent.
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice, zip_longest
+from itertools import islice
 from textwrap import wrap
 
-GAP = "  "  # between columns
+GAP = "  "  # between the columns of tabulate's format "plain"
 _NARROWEST_TEXTS = (12, 10, 8)  # tried in turn; the terminal wraps what does not fit even then
 _WORD = re.compile(r"[^ ]+ *| +")
 _PIECE = re.compile(r"[^-_./:,]+[-_./:,]*|[-_./:,]+")
@@ -150,25 +150,25 @@ def _part(row: Sequence[str], shown: Iterable[int]) -> list[str]:
 def aligned_lines(
     columns: Sequence[TableColumn], rows: Sequence[Sequence[str]], widths: Sequence[int]
 ) -> Iterator[str]:
-    """The lines of rows whose columns are so wide; longer cells wrap, or widen the column."""
-    cells = [
-        [_wrapped(cell, width).split("\n") for cell, width in zip(row, widths, strict=True)] for row in rows
-    ]
-    widest = [
-        max([width, *(display_width(line) for row in cells for line in row[i])])
-        for i, width in enumerate(widths)
-    ]
-    for row in cells:
-        for line in zip_longest(*row, fillvalue=""):
-            yield GAP.join(map(_padded, columns, line, widest)).rstrip(" ")
+    """The lines of rows whose columns are so wide; longer cells wrap."""
+    import tabulate
 
-
-def _padded(column: TableColumn, text: str, width: int) -> str:
-    padding = " " * (width - display_width(text))
-    return padding + text if column.right else text + padding
+    # tabulate fits columns to what it is given: a first row of full cells holds them at their widths.
+    full = ["x" * width for width in widths]
+    # Most tables need no wcwidth, which takes as long to import as half of tabulate.
+    tabulate.WIDE_CHARS_MODE = not all(cell.isascii() for row in rows for cell in row)
+    text = tabulate.tabulate(
+        [full, *([_wrapped(cell, width) for cell, width in zip(row, widths, strict=True)] for row in rows)],
+        tablefmt="plain",
+        disable_numparse=True,
+        preserve_whitespace=True,
+        colalign=["right" if column.right else "left" for column in columns],
+    )
+    return (line.rstrip(" ") for line in text.split("\n")[1:])
 
 
 def _wrapped(cell: str, width: int) -> str:
+    # tabulate's own wrapping takes a cell that says False for a truth value, and shows True.
     if display_width(cell) <= width:
         return cell
     lines = [""]

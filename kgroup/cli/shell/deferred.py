@@ -19,7 +19,7 @@ else:
     Loader = MetaPathFinder = object  # importlib.abc brings importlib.resources: a tenth of `kgroup --help`
 
 DEFERRED: Final = frozenset({"kafka", "kafka.protocol.consumer", "wcwidth"})
-"""Packages of kafka-python with modules that are needed without the rest."""
+"""Packages of kafka-python with modules that are needed without the rest; what tabulate imports in case."""
 
 _ASKED_BY_USERS: Final = ("__all__", "__version__")
 

@@ -30,7 +30,6 @@ HEAVY = frozenset(
         "pyspark",
         "rich",
         "ssl",
-        "tabulate",
         "wcwidth.table_wide",
     }
 )
