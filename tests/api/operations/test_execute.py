@@ -367,8 +367,10 @@ def test_a_group_that_is_refused_ends_it_and_what_was_done_for_others_is_told(
     from kgroup.net.admin.coordinated import CoordinatorError
 
     steps, real, one_ended = steps_of_many(kafka), module.commit_offsets, threading.Event()
+    all_began = threading.Barrier(4)
 
     def commit_offsets(asked: Cluster, group: str, positions: Any) -> Any:
+        all_began.wait(60)
         if group == MANY[2]:
             raise CoordinatorError(f"cannot commit for {group}", ErrorCode.GROUP_AUTHORIZATION_FAILED)
         one_ended.wait(60)  # they are under way when it is refused
