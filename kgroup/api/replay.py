@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from itertools import islice
-from pathlib import Path
 from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar, overload
 from uuid import UUID
 
@@ -16,7 +15,7 @@ from kgroup.history.timeline.model import Timeline
 from kgroup.history.timeline.replay import replay as timelines_of
 from kgroup.log.files.damage_text import damage_text, undecodable_text
 from kgroup.log.files.entries import read_entries
-from kgroup.log.files.small import is_small, read_small_of
+from kgroup.log.files.small import read_small_of, small_bytes
 from kgroup.log.files.sources import STDIN, Sources
 from kgroup.log.files.spool import SpooledStream
 from kgroup.log.format.batch import Damage
@@ -277,8 +276,8 @@ class GroupReader:
         first = next(iter(self._searched()))
         if _has_stdin(first):
             return 0
-        if is_small(first):
-            return sum(Path(segment.path).stat().st_size for segment in first)
+        if (size := small_bytes(first)) is not None:
+            return size
         return sum(part.end - part.start for part in slices_of(first))
 
     def wanted(self, group: str) -> bool:
@@ -306,7 +305,9 @@ class GroupReader:
         if _has_stdin(sources):
             yield from self._plain(sources)
             return
-        if is_small(sources) and (items := read_small_of(sources, self.wanted)) is not None:
+        size = small_bytes(sources)
+        if size is not None and (items := read_small_of(sources, self.wanted)) is not None:
+            advance(size)
             yield from items
             return
         from kgroup.scan.reductions.select import select

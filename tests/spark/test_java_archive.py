@@ -14,6 +14,15 @@ from kgroup.spark.java import Java, JavaArchive, launcher_home
 from kgroup.spark.java_archive import archive_for
 
 LAUNCHER = "org.apache.spark.launcher.Main"
+# What every start gets, by the Java's version: 24 warns of sun.misc.Unsafe and keeps it from Netty.
+ADDED = {
+    17: ["-XX:TieredStopAtLevel=1"],
+    25: [
+        "-XX:TieredStopAtLevel=1",
+        "--sun-misc-unsafe-memory-access=allow",
+        "-Dio.netty.noUnsafe=false",
+    ],
+}
 Usage = namedtuple("Usage", "total used free")
 
 
@@ -80,7 +89,7 @@ def test_the_first_start_makes_it_and_the_next_uses_it(
     assert started(home, first, "Main", version=version) == [
         "-Xlog:disable",
         *(option.format(first.made) for option in makes),
-        "-XX:TieredStopAtLevel=1",
+        *ADDED[version],
         "Main",
     ]
     assert {path.name for path in first.archive.parent.iterdir()} == {"spark.aot", "spark.aot.size"}
@@ -89,13 +98,13 @@ def test_the_first_start_makes_it_and_the_next_uses_it(
     assert started(home, second, "Main", version=version) == [
         "-Xlog:disable",
         f"-XX:{uses}={first.archive}",
-        "-XX:TieredStopAtLevel=1",
+        *ADDED[version],
         "Main",
     ]
 
 
 def test_sparks_launcher_gets_none_of_it(home: Path) -> None:
-    assert started(home, found(home), LAUNCHER) == ["-XX:TieredStopAtLevel=1", LAUNCHER]
+    assert started(home, found(home), LAUNCHER) == [*ADDED[25], LAUNCHER]
 
 
 def test_of_two_starts_at_once_one_makes_it(home: Path) -> None:

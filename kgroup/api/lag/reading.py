@@ -1,14 +1,13 @@
 """The part of the offsets topic that a lag report reads, here or on Spark, and its evaluation time."""
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from kgroup.api.lag.options import LagOptions
 from kgroup.api.lag.plain_commits import PlainNewest
 from kgroup.api.opened import OpenedLogs
 from kgroup.lag.findings.absence import PATIENCE_MS
-from kgroup.log.files.small import read_small
+from kgroup.log.files.small import read_small, small_bytes
 from kgroup.report.progress import Progress
 
 if TYPE_CHECKING:
@@ -67,7 +66,7 @@ def read_plainly(logs: OpenedLogs, options: LagOptions, progress: Progress) -> P
     entries = read_small(logs.sources)
     if entries is None:
         return None
-    size = sum(Path(segment.path).stat().st_size for segment in logs.sources)
+    size = small_bytes(logs.sources) or 0
     with progress.counted_bytes("reading", size) as advance:  # done before anybody could have seen it
         advance(size)
     return PlainNewest(entries)

@@ -22,12 +22,13 @@ SMALL_BYTES: Final = 1_500_000
 _RECORDS_MAX: Final = 50_000  # a small segment of compressed batches may hold millions
 
 
-def is_small(sources: Iterable[SegmentFile]) -> bool:
-    """Whether all of the segments are files, and together few bytes."""
+def small_bytes(sources: Iterable[SegmentFile]) -> int | None:
+    """How many bytes the segments have together; None if they are many, or not all of them files."""
     try:
-        return sum(map(_size, sources)) <= SMALL_BYTES
+        size = sum(map(_size, sources))
     except _NotForUsError:
-        return False
+        return None
+    return size if size <= SMALL_BYTES else None
 
 
 def read_small(sources: Iterable[SegmentFile]) -> list[LoggedEntry] | None:
@@ -83,7 +84,7 @@ class _NotForUsError(Exception):
 
 def _records(sources: Iterable[SegmentFile]) -> Iterator[tuple[SegmentFile, Batch, LogRecord]]:
     segments = list(sources)
-    if not is_small(segments):
+    if small_bytes(segments) is None:
         raise _NotForUsError
     left = _RECORDS_MAX
     for segment in segments:
