@@ -56,9 +56,14 @@ class Books:
         self._group_epochs.pop(group_id, None)
         self._member_epochs.pop(group_id, None)
 
-    def look(self, group: ConsumerGroup, holders: Iterable[Holder]) -> None:
-        """Check everything as of now."""
-        self._look_at_epochs(group)
+    def look(self, group: ConsumerGroup, holders: Iterable[Holder], *, is_logged: bool) -> None:
+        """Check everything as of now; `is_logged`: the log has what the coordinator has decided.
+
+        Without it the epochs have to wait: if the append fails, they are void, nobody has heard of them, and
+        they are given out again.
+        """
+        if is_logged:
+            self._look_at_epochs(group)
         self._look_at_owners(group)
         for holder in holders:
             member = group.members.get(holder.member_id)

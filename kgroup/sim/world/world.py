@@ -268,7 +268,9 @@ class World:
         if of_consumer is None:
             return
         holders = [member.holder for member in self.members.values() if member.spec.group == group]
-        self.books.look(of_consumer, [holder for holder in holders if holder is not None])
+        self.books.look(
+            of_consumer, [holder for holder in holders if holder is not None], is_logged=hosted.is_idle
+        )
 
     def _topic_name(self, topic_id: UUID) -> str | None:
         return self.cluster.cluster.topic_names.get(topic_id)

@@ -411,6 +411,7 @@ class SmallWorld:
                     for process in running
                     if isinstance(process.machine, ConsumerMember)
                 ],
+                is_logged=True,
             )
             for why in misfits(of_consumer, self._image):
                 self._broken(TARGETS_FIT, why)

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from kgroup.broker.coordinators import Coordinators
 from kgroup.broker.storage import MemoryStorage, TopicSpec
 from kgroup.group.coordinator.consumer.group import ConsumerGroup
 from kgroup.group.coordinator.consumer.member import ConsumerMember as BookedMember
@@ -18,6 +19,7 @@ from kgroup.group.member.settings import GroupProtocol
 from kgroup.log.store.record_log import MemoryLog, RecordLog
 from kgroup.sim.scenario.protocols import with_consumer_protocol, with_migration
 from kgroup.sim.scenario.scenario import Scenario
+from kgroup.sim.swarm import Swarm, run_seed
 from kgroup.sim.watch.result import (
     ALIVE_STAY,
     DEADLINES,
@@ -109,6 +111,38 @@ def test_epochs_that_go_back(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(BookedMember, "assigned_by", back)
     assert EPOCHS_GROW in broken(("10s", "kill c1 for 5s"), ("30s", "grow orders to 6"))
+
+
+@pytest.mark.parametrize(
+    ("seed", "swarm"), [(8968, Swarm.CONSUMER), (7551, Swarm.MIGRATION), (11721, Swarm.MIGRATION)]
+)
+def test_epochs_of_a_failed_append_are_given_out_again(seed: int, swarm: Swarm) -> None:
+    assert run_seed(seed, swarm).violations == ()
+
+
+def test_epochs_that_go_back_in_the_log_while_others_are_lost_by_a_failed_append(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    took_epoch = BookedMember.assigned_by
+
+    def back(self: BookedMember, value: Any) -> BookedMember:
+        taken = took_epoch(self, value)
+        return replace(taken, member_epoch=2) if taken.member_epoch == 8 else taken
+
+    monkeypatch.setattr(BookedMember, "assigned_by", back)
+    assert run_seed(7551, Swarm.MIGRATION).violations[0].checker == EPOCHS_GROW
+
+
+def test_a_coordinator_that_keeps_what_its_log_did_not_take(monkeypatch: pytest.MonkeyPatch) -> None:
+    faults = (
+        ("20s", "fail-disk by 50% for 8s"),
+        ("20s", "restart c1"),
+        ("21s", "restart c2"),
+        ("30s", "kill coordinator"),
+    )
+    assert broken(*faults) == set()
+    monkeypatch.setattr(Coordinators, "_reload", lambda self, failed: None)
+    assert EPOCHS_GROW in broken(*faults)
 
 
 def test_a_member_that_never_acknowledges(monkeypatch: pytest.MonkeyPatch) -> None:
