@@ -336,7 +336,7 @@ class RoundsEnd(CoordinatorChecker):
     def asked(self, ticket: Ticket) -> None:
         """Ids that are given out once the generation is formed do not count."""
         group = self.scene.group(getattr(ticket.body, "group_id", ""))
-        if ticket.of_consumer:
+        if ticket.of_consumer and self.scene.hosted.is_idle:  # else it is yet to be heard how it came to it
             self._changes_over(ticket.body.group_id)  # type: ignore[union-attr]  # all of a group have it
         if group is not None:
             self._timeouts_ms[group.group_id] = _rebalance_timeouts_ms(group)

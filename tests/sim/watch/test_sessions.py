@@ -68,9 +68,10 @@ class Stage:
         self.add("m", rebalance_timeout_ms=20_000)
         self.broken: list[str] = []
         no_others = NoGroups()
-        hosted = SimpleNamespace(coordinator=SimpleNamespace(classic=self, consumer=no_others))
+        coordinator = SimpleNamespace(classic=self, consumer=no_others)
+        self.hosted = SimpleNamespace(coordinator=coordinator, is_idle=True)
         self.scene = Scene(
-            hosted=hosted,  # type: ignore[arg-type]
+            hosted=self.hosted,  # type: ignore[arg-type]
             settings=GroupSettings(),
             model=LogModel(),
             report=lambda checker, sentence: self.broken.append(checker),
@@ -229,6 +230,27 @@ def test_a_round_has_the_time_of_who_is_out_in_the_batch_that_began_it(
     rounds.heard(MemberRemoved(group_id="g", member_id="patient", why="session expired"), 10_000)
     rounds.look(10_000 + 40_000 + late_ms, True)
     assert stage.broken == broken
+
+
+@pytest.mark.parametrize(("is_idle", "broken"), [(False, []), (True, [ROUNDS_END])])
+def test_a_generation_may_be_formed_in_the_batch_that_upgrades_its_group(
+    is_idle: bool, broken: list[str]
+) -> None:
+    """The word of it comes with the flush, after the next request; a consumer group forms none."""
+    stage = Stage()
+    rounds = RoundsEnd(stage.scene)
+    rounds.heard(RebalanceStarted(group_id="g", generation_id=0, why="m joined"), 10_000)
+    stage.hosted.is_idle = is_idle
+    ticket = stage.ask(_COMES)
+    ticket.of_consumer = True
+    rounds.asked(ticket)
+    formed = GenerationFormed(group_id="g", generation_id=1, protocol="range", leader="m", members=1)
+    rounds.heard(formed, 13_000)
+    assert stage.broken == broken
+
+
+def test_a_node_that_stood_still_ends_a_round_and_upgrades_its_group_at_once() -> None:
+    assert run_seed(10204, Swarm.MIGRATION).violations == ()
 
 
 _BACK = JoinGroupResponse(error_code=E.REBALANCE_IN_PROGRESS, member_id="m")
