@@ -86,9 +86,21 @@ def test_a_member_that_says_that_it_gave_up_what_it_still_has(monkeypatch: pytes
     monkeypatch.setattr(
         ConsumerHeartbeats,
         "send",
-        lambda self, node, local, target, now_ms: send(self, node, target, target, now_ms),
+        lambda self, node, local, may_take, now_ms: send(
+            self, node, replace(local, partitions=may_take), may_take, now_ms
+        ),
     )
     assert {UNREVOKED, GIVES_UP} <= broken(members=members(2, processing_ms=1_500))
+
+
+def test_a_member_keeps_in_mind_what_it_is_taking_while_its_commit_is_under_way() -> None:
+    """The coordinator wants orders-5 back meanwhile, moves, and hears everything anew."""
+    assert run_seed(11667, Swarm.CONSUMER).violations == ()
+
+
+def test_one_that_forgets_it_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ConsumerMembership, "_may_take", lambda self: self._target.partitions)
+    assert {each.checker for each in run_seed(11667, Swarm.CONSUMER).violations} == {UNREVOKED}
 
 
 def test_a_member_that_was_put_out_and_keeps_what_it_had(monkeypatch: pytest.MonkeyPatch) -> None:

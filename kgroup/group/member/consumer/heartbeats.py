@@ -60,11 +60,11 @@ class ConsumerHeartbeats:
         self.request: int | None = None
         self.due_ms = 0
 
-    def send(self, node: Node, local: LocalAssignment, target: LocalAssignment, now_ms: int) -> None:
-        """Send the one that is due: the member has `local` and is about to take `target`."""
+    def send(self, node: Node, local: LocalAssignment, may_take: frozenset[IdPartition], now_ms: int) -> None:
+        """Send the one that is due: the member has `local`, and its next polls may take `may_take`."""
         self._sent_ms = now_ms
         self.due_ms = now_ms + self._interval_ms
-        self.request = self._outbox.send(self._body(local, target), node, coordinator=True)
+        self.request = self._outbox.send(self._body(local, may_take), node, coordinator=True)
 
     def send_leave(self, node: Node, epoch: int) -> int:
         """The last one, with epoch -1 or -2; returns its id. Only the member's names are in it."""
@@ -77,7 +77,7 @@ class ConsumerHeartbeats:
         )
         return self._outbox.send(body, node, coordinator=True)
 
-    def _body(self, local: LocalAssignment, target: LocalAssignment) -> ConsumerGroupHeartbeat:
+    def _body(self, local: LocalAssignment, may_take: frozenset[IdPartition]) -> ConsumerGroupHeartbeat:
         said, settings = self._said, self._settings
         everything = self._identity.state is ConsumerState.JOINING
         pattern = self._subscriptions.pattern_text
@@ -96,11 +96,9 @@ class ConsumerHeartbeats:
             subscribed_topic_names=topics if everything or said.topics != topics else None,
             subscribed_topic_regex=pattern if everything or said.regex != pattern else None,
             server_assignor=assignor if everything or said.assignor != assignor else None,
-            # Also what it may take at the next poll: the coordinator must not give that to somebody else.
+            # Also what it may take at its next polls: the coordinator must not give that to somebody else.
             topic_partitions=(
-                by_topic_id(local.partitions | target.partitions)
-                if everything or said.assignment != local
-                else None
+                by_topic_id(local.partitions | may_take) if everything or said.assignment != local else None
             ),
         )
         self._said = _Said(timeout_ms, topics, pattern, assignor, local)

@@ -191,9 +191,14 @@ class ConsumerMembership:
             return
         if not heartbeats.backoff.is_ready(now_ms) or not (state in _AT_ONCE or now_ms >= heartbeats.due_ms):
             return
-        heartbeats.send(node, self._local, self._target, now_ms)
+        heartbeats.send(node, self._local, self._may_take(), now_ms)
         if state is S.ACKNOWLEDGING:
             self._identity.move(S.STABLE if self._local == self._target else S.RECONCILING)
+
+    def _may_take(self) -> frozenset[IdPartition]:
+        """What the next polls may take: a reconciliation under way goes on, whatever is told meanwhile."""
+        going = self._under_way
+        return self._target.partitions | (frozenset() if going is None else going.local.partitions)
 
     def take(self, answer: MemberResponse, now_ms: int) -> None:
         """An epoch and perhaps an assignment, or why not."""

@@ -289,6 +289,24 @@ def test_a_member_that_repeats_everything_claims_what_it_may_take_before_the_ans
     assert world.heartbeat.topic_partitions == ((ORDERS, (0, 1)),)
 
 
+def test_a_member_that_repeats_everything_claims_what_its_commit_holds_up() -> None:
+    """The coordinator wants 3 back, but the member takes it all the same and then gives it up."""
+    world = joined(0, enable_auto_commit=True)
+    world.told(answer(3, *orders(0, 3)))
+    world.poll()
+    assert world.waiting(OffsetCommit)
+    world.advance(INTERVAL_MS)
+    world.told(answer(3, *orders(0)))
+    world.advance(INTERVAL_MS)
+    world.told(refusal(E.NOT_COORDINATOR))
+    world.answer(FindCoordinator, FindCoordinatorResponse(node=BROKER))
+    assert world.heartbeat.topic_partitions == ((ORDERS, (0, 3)),)
+    world.advance(1_000)
+    world.answer_usually(Fetch, ConsumerGroupHeartbeat)
+    world.poll()
+    assert world.seen() == [("assigned", tuple(orders(3)))]
+
+
 def test_a_coordinator_that_loads_is_asked_again_after_a_pause() -> None:
     world = joining()
     world.told(refusal(E.COORDINATOR_LOAD_IN_PROGRESS))
