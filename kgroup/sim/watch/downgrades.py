@@ -4,7 +4,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from kgroup.broker.hosted_coordinator import HostedCoordinator
-from kgroup.group.coordinator.classic.group import ClassicGroup
+from kgroup.group.coordinator.classic.group import ClassicGroup, Member
 from kgroup.group.coordinator.classic.states import GroupState
 from kgroup.group.coordinator.consumer.migration import LAST_ONE_GONE
 from kgroup.group.coordinator.events import (
@@ -29,14 +29,17 @@ class _Begun:
 class Downgrades:
     """The rebalances that groups' downgrades began, while nothing has ended them or begun another.
 
-    Kafka writes the classic group as it is Stable, each member with its old share, and begins the rebalance
-    afterwards, which no record tells of. A coordinator that loads the group then (`ClassicGroup` in
-    `GroupMetadataManager.onLoaded` of 4.3.1) begins none, unless the group is too large. So nobody has what
-    the last members of the consumer protocol had, until a member comes, goes, or joins again.
+    Kafka writes the classic group as it is Stable, each member with its target (`fromConsumerGroup` of Kafka
+    4.3.1), and begins the rebalance afterwards, which no record tells of. A coordinator that loads
+    the group then (`GroupMetadataManager.onLoaded`) begins none, unless the group is too large. So nobody has
+    what the last members of the consumer protocol had, until a member comes, goes, or joins again: what is
+    nobody's target, and what is the target of a member that was still to hear of it, as others had not given
+    it up. A heartbeat in the group's generation tells it nothing.
     """
 
     def __init__(self) -> None:
         self._begun: dict[str, _Begun] = {}
+        self._told: dict[tuple[str, str], frozenset[TopicPartition]] = {}  # by group and member
 
     def heard(self, hosted: HostedCoordinator, event: GroupEvent) -> None:
         """A coordinator says what it did."""
@@ -54,6 +57,10 @@ class Downgrades:
         if begun is not None and hosted is not begun.hosted:
             del self._begun[group_id]
 
+    def synced(self, group_id: str, member_id: str, assignment: bytes) -> None:
+        """A member hears what it has, from whichever coordinator."""
+        self._told[group_id, member_id] = frozenset(assigned_partitions(assignment))
+
     def explain(
         self,
         hosted: HostedCoordinator,
@@ -69,5 +76,10 @@ class Downgrades:
             and group.state is GroupState.STABLE
             and group.generation_id == begun.generation
             and group.members.keys() == set(members)
-            and all(partition not in assigned_partitions(each.assignment) for each in group.members.values())
+            and not any(self._has_heard(group.group_id, each, partition) for each in group.members.values())
         )
+
+    def _has_heard(self, group_id: str, member: Member, partition: TopicPartition) -> bool:
+        """Whether this is the member's, and it knows that."""
+        share = assigned_partitions(member.assignment)
+        return partition in share and partition in self._told.get((group_id, member.member_id), share)

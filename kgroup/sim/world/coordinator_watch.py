@@ -20,6 +20,7 @@ from kgroup.protocol.requests.coordinator import (
     OffsetCommitResponse,
     ReplyBody,
     SyncGroup,
+    SyncGroupResponse,
 )
 from kgroup.sim.scenario.scenario import node_name
 from kgroup.sim.watch.agreement import LogAgrees
@@ -285,6 +286,9 @@ class CoordinatorWatch:
                 self.registers.answered(scene.hosted, body, writes, reply)
             if number:
                 self._checkers.commit_answered(number, body, reply)
+        if isinstance(reply, SyncGroupResponse) and reply.error_code is ErrorCode.NONE:
+            assert isinstance(body, SyncGroup)
+            self.downgrades.synced(body.group_id, body.member_id, reply.assignment)
         for checker in watched.checkers:
             checker.answered(ticket, reply, now_ms)
         self._checkers.first_rounds.answered(ticket.client_id, reply, was_due=fails_to_upgrade)

@@ -53,7 +53,7 @@ def test_a_member_that_claims_less_than_it_may_take_is_found(monkeypatch: pytest
     """Kafka's client of 4.3.1 does: a lost heartbeat before its user has polled, and two members own one."""
     body = heartbeats.ConsumerHeartbeats._body
     monkeypatch.setattr(
-        heartbeats.ConsumerHeartbeats, "_body", lambda self, local, target: body(self, local, local)
+        heartbeats.ConsumerHeartbeats, "_body", lambda self, local, may_take: body(self, local, frozenset())
     )
     assert broken(look(CONSUMER, CONSUMER, depth=10)) == "unrevoked"
 

@@ -34,16 +34,20 @@ from kgroup.protocol.requests.consumer_group import (
 )
 from kgroup.protocol.requests.coordinator import Heartbeat, HeartbeatResponse
 from kgroup.protocol.subscription import Assignment, NamedTopicPartitions, encode_assignment
+from kgroup.protocol.topic_partition import TopicPartition
 from kgroup.sim.swarm import Swarm, run_seed
 from kgroup.sim.watch.downgrades import Downgrades
 from kgroup.sim.watch.first_rounds import FirstRounds, fails
 from kgroup.sim.watch.result import ANSWERS_FIT, KNOWN, MEMBERS_GO_ON, RECONCILES, SETTLES, Violation
 from kgroup.sim.watch.unheard import Unheard
+from kgroup.sim.world.member_host import MemberHost
 
 TWICE = (621892, Swarm.CONSUMER)
 """A first heartbeat is delivered twice, and only the second answer gives the member orders-8."""
 DOWN = (640841, Swarm.MIGRATION)
 """The coordinator moves 1.5 s after the last member of the consumer protocol was put out."""
+UNTOLD = (9620, Swarm.MIGRATION)
+"""The same; orders-3, which the one put out had, was the target of a member that waited for it."""
 DESERTED = (940393, Swarm.MIGRATION)
 """The only member leaves its group in the first round, and comes back within it by the other protocol."""
 EARLY = (920200, Swarm.CONSUMER)
@@ -59,6 +63,7 @@ def found(violations: tuple[Violation, ...]) -> list[tuple[str, str]]:
     [
         pytest.param(TWICE, RECONCILES, "g: orders-8 is read by nobody", id="delivered-twice"),
         pytest.param(DOWN, SETTLES, "g: orders-4 is read by nobody", id="downgraded-and-moved"),
+        pytest.param(UNTOLD, SETTLES, "g: orders-3 is read by nobody", id="downgraded-and-untold"),
     ],
 )
 def test_what_kafka_does_too_is_known(seed: tuple[int, Swarm], checker: str, what: str) -> None:
@@ -331,6 +336,48 @@ def test_a_group_that_went_on_has_no_excuse(change: Callable[[ClassicGroup], Non
 
 def test_a_partition_that_a_member_was_given_has_to_be_read() -> None:
     assert not explains(downgraded((FIRST, GONE)), partition=0)
+
+
+SHARE = encode_assignment(
+    Assignment(assigned_partitions=(NamedTopicPartitions(topic="orders", partitions=(0, 1)),)), 3
+)
+NOTHING = encode_assignment(Assignment(assigned_partitions=()), 3)
+
+
+@pytest.mark.parametrize(
+    ("heard", "is_explained"),
+    [
+        pytest.param([("old", NOTHING)], True, id="not-yet"),
+        pytest.param([("old", NOTHING), ("old", SHARE)], False, id="since"),
+        pytest.param([("n", NOTHING)], False, id="another-member"),
+        pytest.param([], False, id="never-synced"),
+    ],
+)
+def test_a_partition_that_a_member_was_still_to_hear_of(
+    heard: list[tuple[str, bytes]], is_explained: bool
+) -> None:
+    downgrades = downgraded((FIRST, GONE))
+    for member_id, assignment in heard:
+        downgrades.synced("g", member_id, assignment)
+    assert explains(downgrades, partition=0) is is_explained
+
+
+def test_a_member_of_another_group_heard_nothing_of_this_one() -> None:
+    downgrades = downgraded((FIRST, GONE))
+    downgrades.synced("h", "old", NOTHING)
+    assert not explains(downgrades, partition=0)
+
+
+def test_a_member_that_drops_what_it_heard_of_has_no_excuse(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On the same seed: nobody reads orders-0, which a classic member has."""
+    reads = MemberHost.reads.fget
+    assert reads is not None
+
+    def without(self: MemberHost) -> dict[TopicPartition, bool]:
+        return {each: is_ready for each, is_ready in reads(self).items() if each != ("orders", 0)}
+
+    monkeypatch.setattr(MemberHost, "reads", property(without))
+    assert (SETTLES, "g: orders-0 is read by nobody") in found(run_seed(*UNTOLD).violations)
 
 
 def test_who_runs_and_is_not_in_the_group_has_to_join() -> None:
