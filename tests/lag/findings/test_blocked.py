@@ -151,8 +151,23 @@ def test_a_producer_that_nobody_knows_and_a_clock_ahead():
         (partition(0, steadily(120, 500), 500), False),
         (partition(0, [], 500), False),
         (partition(0, steadily(120, 100), 500, member=None), False),
+        (partition(0, steadily(45, 100), 500), True),
+        (partition(0, steadily(44.999, 100), 500), False),
+        (partition(0, [(3, 100), (1, 100)], 500), True),
+        (partition(0, [(1, 100)], 500), False),
     ],
-    ids=["silent", "repeats", "goes on", "nothing unread", "no commits", "nobody owns it"],
+    ids=[
+        "silent",
+        "repeats",
+        "goes on",
+        "nothing unread",
+        "no commits",
+        "nobody owns it",
+        "silent for a session timeout",
+        "silent for less",
+        "two commits of one offset",
+        "one commit repeats nothing",
+    ],
 )
 def test_where_it_is_worth_a_look(one, is_looked_at):
     owned = partition(9, HEALTHY, 500)

@@ -7,6 +7,7 @@ import pytest
 from kgroup.history.groups.model import GroupKind
 from kgroup.history.timeline.model import Partition, Roster, TimelineMember
 from kgroup.lag.findings.find import find
+from kgroup.lag.findings.handover import handover_text
 from kgroup.lag.findings.model import FindingKind
 from tests.lag.facts import facts, partition, steadily
 from tests.lag.windows import ago
@@ -72,6 +73,29 @@ def test_when_it_is_said(rounds, is_said):
     finding = stalled(rounds)
     assert finding.evidence.endswith(SAID) is is_said
     assert ("since_generation" in finding.numbers) is is_said
+
+
+# Commits, the seconds ago at which the partition changed hands, and whether that was right after the last one
+BOUNDS = {
+    "at the moment of the commit": (steadily(180, 100), 180, True),
+    "a moment before it": (steadily(180, 100), 180.001, False),
+    "a session timeout later": (steadily(180, 100), 135, True),
+    "a moment more": (steadily(180, 100), 134.999, False),
+    "ten intervals later": (steadily(180, 100, every=5), 130, True),
+    "a moment more than ten intervals": (steadily(180, 100, every=5), 129.999, False),
+    "of a single commit, a session timeout": ([(400, 100)], 355, True),
+    "of a single commit, more": ([(400, 100)], 354.999, False),
+}
+
+
+@pytest.mark.parametrize(("commits", "seconds", "is_said"), BOUNDS.values(), ids=BOUNDS)
+def test_how_long_after_the_last_commit_it_may_change_hands(commits, seconds, is_said):
+    finding = stalled([(6, 500, "m2"), (7, seconds, "m1")], commits, [(390, 150), *GOES_ON])
+    assert finding.evidence.endswith(SAID) is is_said
+
+
+def test_nothing_is_said_of_no_handover():
+    assert handover_text(None) == ""
 
 
 def test_an_offset_that_is_committed_again_and_again_is_taken_up():

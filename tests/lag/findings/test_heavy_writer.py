@@ -36,6 +36,8 @@ def test_the_one_that_commits_by_record_is_named_with_what_five_seconds_would_le
 def test_an_interval_is_that_of_one_partition() -> None:
     assert writing(keys=60, commits=660, records=660).commit_interval_ms == 6000
     assert writing(keys=5, commits=5).commit_interval_ms is None
+    assert writing(keys=5, commits=6).commit_interval_ms == 5 * MINUTE
+    assert writing(keys=0, commits=5).commit_interval_ms is None
 
 
 @pytest.mark.parametrize(
@@ -46,7 +48,8 @@ def test_an_interval_is_that_of_one_partition() -> None:
             "it commits 200 partitions, each every 10s; only fewer",
         ),
         ({"keys": 1201}, "it commits 1,201 partitions; only fewer"),
-        ({"commit_bytes": 40_000}, "mostly records of the group and its members, so it rebalances"),
+        ({"keys": 100, "commits": 1300, "records": 1300}, "100 partitions, each every 5s; only fewer"),
+        ({"commit_bytes": 44_999}, "mostly records of the group and its members, so it rebalances"),
     ],
 )
 def test_where_the_interval_is_not_what_does_it_none_is_advised(changed: dict[str, int], why: str) -> None:
@@ -57,10 +60,25 @@ def test_where_the_interval_is_not_what_does_it_none_is_advised(changed: dict[st
 
 
 @pytest.mark.parametrize(
+    "changed",
+    [
+        {"keys": 100, "commits": 1301, "records": 1301},  # each a little sooner than every 5 seconds
+        {"commit_bytes": 45_000},  # half of its bytes
+    ],
+)
+def test_just_beyond_these_bounds_another_interval_is_advised(changed: dict[str, int]) -> None:
+    found = heavy_writer([OTHER, writing(**changed)])
+    assert found is not None
+    assert found.left is not None
+    assert "a commit every 5s" in found.text
+
+
+@pytest.mark.parametrize(
     ("changed", "why"),
     [
         ({"bytes": 9_999, "commit_bytes": 9_999}, "less than half"),
         ({"records": 59, "commits": 59}, "less than a record a second"),
+        ({"records": 60, "commits": 60, "run_ms": MINUTE + 1}, "less than a record a second, if only just"),
         ({"run_ms": MINUTE - 1}, "less than a minute"),
     ],
 )
