@@ -8,21 +8,25 @@ _SHORT: Final = re.compile(r"(?:\d{1,15}(?:ms|[smhdw]))+")
 _SHORT_PART: Final = re.compile(r"(\d+)(ms|[smhdw])")
 _ISO_DURATION: Final = re.compile(
     r"P(?=[\dT])(?:(?P<w>\d{1,15})W)?(?:(?P<d>\d{1,15})D)?"
-    r"(?:T(?=\d)(?:(?P<h>\d{1,15})H)?(?:(?P<m>\d{1,15})M)?(?:(?P<s>\d{1,15})S)?)?"
+    r"(?:T(?=\d)(?:(?P<h>\d{1,15})H)?(?:(?P<m>\d{1,15})M)?(?:(?P<s>\d{1,15})(?:[.,](?P<fraction>\d{0,9}))?S)?)?"
 )
 
 
 def parse_duration(text: str) -> int | None:
     """Milliseconds of `90s`, `2h30m`, `P1D` or `PT1H30M`; None if `text` is no duration.
 
-    Years and months have no fixed length, so they are not understood; nor are numbers of over 15 digits.
+    `PT1.5S` has a fraction of a second as `java.time.Duration.parse` takes it: up to nine digits, of which
+    those below a millisecond are dropped. Years and months have no fixed length, so they are not understood;
+    nor are numbers of over 15 digits.
     """
     if _SHORT.fullmatch(text):
         return sum(int(number) * _UNITS_MS[unit] for number, unit in _SHORT_PART.findall(text))
     iso = _ISO_DURATION.fullmatch(text)
     if iso is None:
         return None
-    return sum(int(number) * _UNITS_MS[unit] for unit, number in iso.groupdict().items() if number)
+    parts = iso.groupdict(default="")
+    fraction_ms = int(f"{parts.pop('fraction')}000"[:3])
+    return fraction_ms + sum(int(number) * _UNITS_MS[unit] for unit, number in parts.items() if number)
 
 
 def lasting(ms: int) -> str:

@@ -16,6 +16,12 @@ from kgroup.durations import lasting, parse_duration
         ("PT1H30M", 5_400_000),
         ("P1DT12H", 129_600_000),
         ("P2W", 1_209_600_000),
+        ("PT1.5S", 1_500),
+        ("PT1,5S", 1_500),
+        ("PT1.S", 1_000),
+        ("PT0.05S", 50),
+        ("PT1.999999999S", 1_999),
+        ("P1DT1M1.25S", 86_461_250),
     ],
 )
 def test_durations(text, duration_ms):
@@ -23,7 +29,11 @@ def test_durations(text, duration_ms):
 
 
 @pytest.mark.parametrize(
-    "text", ["", "P", "1" * 5000 + "s", "PT", "P1DT", "1M", "1y", "P1Y", "P1M", "15", "m", "-5m", "1.5h"]
+    "text",
+    [
+        *("", "P", "1" * 5000 + "s", "PT", "P1DT", "1M", "1y", "P1Y", "P1M", "15", "m", "-5m", "1.5h"),
+        *("PT.5S", "PT1.5", "PT1.5M", "PT1.5H", "P1.5D", "PT1.1234567890S", "1.5s"),
+    ],
 )
 def test_what_is_no_duration(text):
     assert parse_duration(text) is None

@@ -12,6 +12,7 @@ from kgroup.cli.shell.options import Quiet
 from kgroup.cli.shell.say import say
 
 if TYPE_CHECKING:
+    from kgroup.log.recorder.folder import Tally
     from kgroup.net.record.recorder import Recorder
 
 EXAMPLES: Final = (
@@ -67,9 +68,19 @@ def record(
         for number, handler in before.items():
             signal.signal(number, handler)
     if not quiet:
-        tally = recorder.folder.tally
-        holes = f", {tally.holes} holes" if tally.holes else ""
-        say(f"recorded {tally.batches} batches, {tally.bytes} bytes, {tally.samples} samples{holes}")
+        say(recorded_text(recorder.folder.tally))
+
+
+def recorded_text(tally: "Tally") -> str:
+    """What was recorded, as it is said at the end."""
+    numbers = [
+        f"{tally.batches} {'batch' if tally.batches == 1 else 'batches'}",
+        f"{tally.bytes} {'byte' if tally.bytes == 1 else 'bytes'}",
+        f"{tally.samples} {'sample' if tally.samples == 1 else 'samples'}",
+    ]
+    if tally.holes:
+        numbers.append(f"{tally.holes} {'hole' if tally.holes == 1 else 'holes'}")
+    return "recorded " + ", ".join(numbers)
 
 
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)

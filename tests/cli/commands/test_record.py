@@ -15,8 +15,10 @@ from pathlib import Path
 import pytest
 
 import kgroup.testing
+from kgroup.cli.commands.record import recorded_text
 from kgroup.cli.options.record import parse_size
 from kgroup.errors import InputError
+from kgroup.log.recorder.folder import Tally
 from tests.cli.conftest import Kgroup
 from tests.kills.requests import commit, produce
 from tests.net.wire_client import WireClient
@@ -73,7 +75,19 @@ def test_it_says_when_it_is_ready_and_stops_cleanly(
         assert said == f"ready {tmp_path / 'rec'}"
         status, errors = stopped(process, number)
     assert status == 0
-    assert re.fullmatch(r"kgroup: recorded 10 batches, \d+ bytes, \d samples\n", errors)
+    assert re.fullmatch(r"kgroup: recorded 10 batches, \d+ bytes, \d samples?\n", errors)
+
+
+@pytest.mark.parametrize(
+    ("tally", "said"),
+    [
+        (Tally(), "recorded 0 batches, 0 bytes, 0 samples"),
+        (Tally(batches=1, bytes=1, samples=1, holes=1), "recorded 1 batch, 1 byte, 1 sample, 1 hole"),
+        (Tally(batches=2, bytes=2, samples=2, holes=2), "recorded 2 batches, 2 bytes, 2 samples, 2 holes"),
+    ],
+)
+def test_one_is_one(tally: Tally, said: str) -> None:
+    assert recorded_text(tally) == said
 
 
 def test_commands_answer_of_a_recording_as_of_the_brokers_own_files(
