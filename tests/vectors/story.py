@@ -114,7 +114,27 @@ def is_true(story: Story, said: Said) -> bool | None:
     start = _STARTS.get(said.cause.kind)
     if start is not None and not any(story.of(said.group, start)):
         return None
+    if said.cause.kind is K.OFFSET_RESET and _is_in_the_time_of_a_tool(story, said):
+        return True
     return any(_near(event["t"], said.at_ms, _slow_ms(said)) for event in _makers(story, said))
+
+
+def _is_in_the_time_of_a_tool(story: Story, said: Said) -> bool:
+    """Whether an admin's tool was at work: it had set the offsets when it ended, which is when the event is
+    noted. The diary may have the time of its start, too: the tool itself takes seconds.
+    """
+    for event in story.of(said.group, "admin", "alter"):
+        begun = [
+            condition["from_ms"]
+            for condition in story.truth
+            if condition["condition"] == "rewind-by-admin"
+            and condition["group"] == said.group
+            and condition["from_ms"] <= event["t"] <= condition["to_ms"]
+        ]
+        first_ms = min([event["t"], *begun]) - CLOCK_MS
+        if said.at_ms is None or first_ms <= said.at_ms <= event["t"] + CLOCK_MS:
+            return True
+    return False
 
 
 # The driver logs every step of its own members; of clients in other languages, and of those that Connect,
@@ -181,10 +201,6 @@ def _makers(story: Story, said: Said) -> Iterator[dict[str, Any]]:
         case K.COOPERATIVE_FOLLOW_UP:
             yield from (e for e in story.of(group, "revoked") if e["partitions"] != "[]")
         case K.OFFSET_RESET:
-            yield from story.of(group, "admin", "alter")
-            # The event is noted when the tool has returned, the condition when it was started.
-            by_admin = (t for t in story.truth if t["condition"] == "rewind-by-admin" and t["group"] == group)
-            yield from ({"t": t["from_ms"]} for t in by_admin)
             yield from story.of(group, "raw-commit")
             yield from (e for e in story.of(group, "start-member") if e.get("assign"))
         case K.REWIND:

@@ -54,6 +54,29 @@ def test_a_cause_that_no_event_made_is_false():
     assert is_true(story, said) is False
 
 
+@pytest.mark.parametrize(
+    ("after_the_tool_ended_ms", "begun_before_ms", "is_made"),
+    [
+        (1_500, 0, True),
+        (1_501, 0, False),
+        (-1_500, 0, True),
+        (-1_501, 0, False),
+        (-38_500, 37_000, True),
+        (-38_501, 37_000, False),
+    ],
+)
+def test_a_reset_lies_in_the_time_in_which_its_tool_ran(after_the_tool_ended_ms, begun_before_ms, is_made):
+    story = read_story(FIXTURES / "3.9.1" / "lives")
+    said = next(s for s in story.said() if s.cause.kind is CauseKind.OFFSET_RESET)
+    ended_ms = said.at_ms - after_the_tool_ended_ms
+    for condition in story.truth:
+        if condition["condition"] == "rewind-by-admin":
+            condition.update(from_ms=ended_ms - begun_before_ms, to_ms=ended_ms)
+    for event in story.of(said.group, "admin", "alter"):
+        event["t"] = ended_ms
+    assert is_true(story, said) is is_made
+
+
 LIVES = [folder for folder in FOLDERS if folder.name == "lives"]
 
 
