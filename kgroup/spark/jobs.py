@@ -46,9 +46,15 @@ def reduced_slices(
     """The same for slices in log order, read in tasks of `task_bytes`."""
     from kgroup.spark.failure import raised_as_kgroup_error
     from kgroup.spark.parts.kinds import unpack
+    from kgroup.spark.tasks import pack
 
+    tasks = pack(slices, task_bytes)
     with raised_as_kgroup_error("the Spark job failed"):
-        rows = _parts(session, slices, task_bytes, reduction).toArrow().sort_by("run")
+        if _is_each_in_one_run(tasks):
+            parts = _read(session, tasks, reduction, is_one_row=True)
+        else:
+            parts = merged_by_partition(_read(session, tasks, reduction), reduction)
+        rows = parts.toArrow().sort_by("run")
     return reduction.merge([unpack(packed.as_py()) for packed in rows["part"]])
 
 
@@ -72,7 +78,8 @@ def kept_pieces(
     slices, task_bytes = _planned(session, segments)
     tasks = pack(slices, task_bytes)
     with raised_as_kgroup_error("the Spark job failed"):
-        parts = merged_in_pieces(_read(session, tasks, reduction), _runs(tasks), reduction, cut)
+        read = _read(session, tasks, reduction)
+        parts = merged_in_pieces(read, _runs(tasks), reduction, cut, len(tasks))
         parts = parts.persist(StorageLevel.DISK_ONLY)
         try:
             yield parts
@@ -157,23 +164,14 @@ def cores_of(session: "SparkSession") -> int:
     return _REMOTE_CORES if is_connected(session) else session.sparkContext.defaultParallelism
 
 
-def _parts(
-    session: "SparkSession", slices: "Iterable[Slice]", task_bytes: int, reduction: Reduction[Part]
+def _read(
+    session: "SparkSession", tasks: "Sequence[Task]", reduction: Reduction[Part], *, is_one_row: bool = False
 ) -> "DataFrame":
-    """One row for each offsets partition."""
-    from kgroup.spark.tasks import pack
-
-    tasks = pack(slices, task_bytes)
-    parts = _read(session, tasks, reduction)
-    is_merged = max(_runs(tasks).values(), default=1) == 1
-    return parts if is_merged else merged_by_partition(parts, reduction)
-
-
-def _read(session: "SparkSession", tasks: "Sequence[Task]", reduction: Reduction[Part]) -> "DataFrame":
-    """One row for each run."""
+    """One row for each run, or with `is_one_row` for each task."""
     from kgroup.spark.reduced_source import SCHEMA, read_tasks
 
-    read = partial(read_tasks, tasks=[task.value for task in tasks], reduction=reduction)
+    values = [task.value for task in tasks]
+    read = partial(read_tasks, tasks=values, reduction=reduction, is_one_row=is_one_row)
     return session.range(0, len(tasks), 1, len(tasks)).mapInArrow(read, SCHEMA)
 
 
@@ -193,16 +191,24 @@ def merged_in_pieces(
     runs: Mapping[int, int],
     reduction: Reduction[Part],
     cut: Callable[[Part, int], Sequence[Part]],
+    tasks: int,
 ) -> "DataFrame":
-    """Merge the runs of each offsets partition, of which there are `runs`, in as many pieces."""
+    """Merge the runs of each offsets partition, of which there are `runs`, in as many pieces.
+
+    No more than `tasks` do it: most pieces are small where one partition is large.
+    """
+    from pyspark.sql.functions import expr
+
     from kgroup.spark.reduced_source import SCHEMA
 
     if max(runs.values(), default=1) == 1:
         return parts
     begins = dict(zip(runs, accumulate(runs.values(), initial=0), strict=False))
+    pieces = sum(runs.values())
+    tasks = min(tasks, pieces)
     return (
         parts.mapInArrow(partial(_cut, runs=runs, begins=begins, cut=cut), f"piece int, {_ddl(SCHEMA)}")
-        .repartitionById(sum(runs.values()), "piece")
+        .repartitionById(tasks, expr(f"CAST(piece * {tasks}L DIV {pieces}L AS INT)"))
         .sortWithinPartitions("piece", "run")
         .mapInArrow(partial(merge_sorted, reduction=reduction), SCHEMA)
     )
@@ -254,6 +260,11 @@ def merge_sorted(
                 parts = [reduction.merge(parts)]
         assert first_run is not None
         yield packed_row(partition, first_run, reduction.merge(parts))
+
+
+def _is_each_in_one_run(tasks: "Iterable[Task]") -> bool:
+    """Whether no offsets partition is read in several pieces."""
+    return max(_runs(tasks).values(), default=1) == 1
 
 
 def _runs(tasks: "Iterable[Task]") -> dict[int, int]:

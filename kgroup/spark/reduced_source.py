@@ -33,17 +33,28 @@ _ARROW_SCHEMA: Final = pa.schema(_FIELDS)
 
 
 def read_tasks(
-    numbers: Iterator[pa.RecordBatch], tasks: Sequence[str], reduction: Reduction[Any]
+    numbers: Iterator[pa.RecordBatch],
+    tasks: Sequence[str],
+    reduction: Reduction[Any],
+    *,
+    is_one_row: bool = False,
 ) -> Iterator[pa.RecordBatch]:
     """Scan and reduce the runs of the tasks with these numbers, which are `Task`s' values.
 
-    Yields a row of SCHEMA for each run. Raises SourceError if a segment cannot be read.
+    Yields a row of SCHEMA for each run. With `is_one_row` the runs of a task are merged, which is for who
+    merges all: packing and unpacking fifty small parts takes longer. Raises SourceError if a segment cannot
+    be read.
     """
     from kgroup.spark.tasks import runs_of
 
     for batch in numbers:
         for row in batch.to_pylist():
-            for run in runs_of(tasks[row["id"]]):
+            runs = runs_of(tasks[row["id"]])
+            if is_one_row and len(runs) > 1:
+                part = reduction.merge([reduction.reduce(run.slices) for run in runs])
+                yield packed_row(runs[0].offsets_partition, runs[0].number, part)
+                continue
+            for run in runs:
                 yield packed_row(run.offsets_partition, run.number, reduction.reduce(run.slices))
     freeze_compiler()
 

@@ -94,7 +94,8 @@ def bytes_of(segments: "Iterable[SegmentFile]") -> int:
 def pack(slices: "Iterable[Slice]", task_bytes: int) -> list[Task]:
     """Put slices, in log order, into tasks of `task_bytes` or less; a larger slice is a task by itself.
 
-    There is always one task, as Spark wants one.
+    Slices of an offsets partition that follow each other stay together if they fit into a task. There is
+    always one task, as Spark wants one.
     """
     tasks: list[Task] = []
     number = 0
@@ -113,13 +114,20 @@ def task_bytes_for(total_bytes: int, cores: int) -> int:
 
 
 def _packed(slices: "Iterable[Slice]", task_bytes: int) -> "Iterator[Sequence[Slice]]":
+    """An offsets partition that has room in a task is not cut, as its pieces would have to meet again."""
     packed: list[Slice] = []
     size = 0
-    for part in slices:
-        if packed and size + part.end - part.start > task_bytes:
+    for _, of_partition in groupby(slices, key=lambda part: part.offsets_partition):
+        following = list(of_partition)
+        needed = sum(part.end - part.start for part in following)
+        if packed and size + needed > task_bytes >= needed:
             yield packed
             packed, size = [], 0
-        packed.append(part)
-        size += part.end - part.start
+        for part in following:
+            if packed and size + part.end - part.start > task_bytes:
+                yield packed
+                packed, size = [], 0
+            packed.append(part)
+            size += part.end - part.start
     if packed:
         yield packed

@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 import pytest
 
 from kgroup.errors import KgroupError
@@ -15,7 +16,8 @@ from kgroup.scan.reductions.last_commits import Keep, counting, last_commits
 from kgroup.scan.reductions.scan import Slice, newest, split
 from kgroup.spark import jobs, reduced_source
 from kgroup.spark.parts.kinds import unpack
-from kgroup.spark.reductions import Both, LastCommitsOfEach, NewestRecords
+from kgroup.spark.reductions import Both, LastCommitsOfEach, NewestRecords, ReachAndRounds
+from kgroup.spark.tasks import pack
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -137,3 +139,24 @@ def test_parts_of_a_partition_are_merged_in_log_order_and_partitions_stay_apart(
     for row in merged:
         whole = [part for path in segments for part in split(path, row["offsets_partition"], WHOLE_FILES)]
         assert unpack(row["part"]) == newest(whole)
+
+
+def test_a_task_whose_runs_go_to_the_driver_sends_one_row_of_all_that_they_leave() -> None:
+    captured = list(capture_slices())
+    tasks = [task.value for task in pack(captured, sum(part.end - part.start for part in captured) // 3)]
+    reduction = Both(Both(NewestRecords(), LastCommitsOfEach(Keep(slots=10))), ReachAndRounds())
+    numbers = pa.RecordBatch.from_pydict({"id": list(range(len(tasks)))})
+    rows = [
+        row
+        for batch in reduced_source.read_tasks(iter([numbers]), tasks, reduction, is_one_row=True)
+        for row in batch.to_pylist()
+    ]
+    assert len(tasks) > 2
+    assert len(rows) == len(tasks)
+    assert [row["run"] for row in rows] == sorted(row["run"] for row in rows)
+    (records, last), history = reduction.merge([unpack(row["part"]) for row in rows])
+    (each, each_last), each_history = reduction.merge([reduction.reduce([part]) for part in captured])
+    assert records == each
+    assert last.leaps.to_pylist() == each_last.leaps.to_pylist()  # their names may be numbered differently
+    assert replace(last, leaps=each_last.leaps) == each_last
+    assert history == each_history

@@ -27,8 +27,24 @@ def test_small_slices_share_a_task_up_to_its_size() -> None:
 
 
 def test_a_task_has_a_run_for_each_offsets_partition_and_runs_are_numbered_in_log_order() -> None:
-    slices = [slice_of(3, 0, 40), slice_of(4, 0, 40), slice_of(4, 40, 80)]
+    slices = [slice_of(3, 0, 40), slice_of(4, 0, 40), slice_of(4, 40, 90)]
     assert packed(slices, 80) == [[Run(0, (slices[0],)), Run(1, (slices[1],))], [Run(2, (slices[2],))]]
+
+
+def test_a_partition_that_fits_into_a_task_is_not_cut() -> None:
+    slices = [slice_of(3, 0, 40), slice_of(4, 0, 30), slice_of(4, 30, 60), slice_of(5, 0, 20)]
+    assert packed(slices, 80) == [
+        [Run(0, (slices[0],))],
+        [Run(1, (slices[1], slices[2])), Run(2, (slices[3],))],
+    ]
+
+
+def test_a_partition_that_is_larger_than_a_task_is_cut_and_shares_the_first_with_others() -> None:
+    slices = [slice_of(3, 0, 40), slice_of(4, 0, 30), slice_of(4, 30, 90), slice_of(5, 0, 20)]
+    assert packed(slices, 80) == [
+        [Run(0, (slices[0],)), Run(1, (slices[1],))],
+        [Run(2, (slices[2],)), Run(3, (slices[3],))],
+    ]
 
 
 def test_a_slice_that_is_larger_than_a_task_is_one_by_itself() -> None:

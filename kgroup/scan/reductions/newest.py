@@ -121,13 +121,15 @@ def newest_time(reduced: Newest) -> int | None:
 def _newest_commits(tables: Sequence[pa.Table]) -> pa.Table:
     """The newest rows of all tables; one offsets partition after the other, if possible, to save memory."""
     by_partition: dict[int, list[pa.Table]] = {}
-    for table in tables:
-        partitions = values_of(table["offsets_partition"])
+    # What was merged before has each offsets partition in a batch of its own.
+    batches = (pa.Table.from_batches([batch]) for table in tables for batch in table.to_batches())
+    for batch in batches:
+        partitions = values_of(batch["offsets_partition"])
         if not len(partitions):
             continue
         if partitions.min() != partitions.max():
             return newest_rows(pa.concat_tables(tables))
-        by_partition.setdefault(int(partitions[0]), []).append(table)
+        by_partition.setdefault(int(partitions[0]), []).append(batch)
     if not by_partition:
         return no_rows(COMMIT_SCHEMA)
     return pa.concat_tables([newest_rows(pa.concat_tables(part)) for _, part in sorted(by_partition.items())])
