@@ -25,6 +25,15 @@ class TestOrderedBy:
     def test_so_do_keys_that_64_bits_have_no_room_for(self, rows):
         assert ordered(rows) == sorted(range(len(rows)), key=rows.__getitem__)
 
+    @given(st.lists(st.sampled_from([0, 2**62 - 1]), min_size=5, max_size=30))
+    def test_so_do_keys_that_leave_no_room_for_places(self, keys):
+        assert ordered([(key,) for key in keys]) == sorted(range(len(keys)), key=keys.__getitem__)
+
+    @given(st.lists(st.tuples(SMALL, SMALL), min_size=1, max_size=30), st.booleans())
+    def test_a_last_key_may_rise_or_fall_from_row_to_row(self, rows, rises):
+        rows = [(*row, place if rises else -place) for place, row in enumerate(rows)]
+        assert ordered(rows) == sorted(range(len(rows)), key=rows.__getitem__)
+
     def test_a_narrow_type_does_not_overflow(self):
         partitions = np.array([2**31 - 1, -(2**31), 0], np.int32)
         assert ordered_by(partitions, np.array([5, 5, 5])).tolist() == [1, 2, 0]
