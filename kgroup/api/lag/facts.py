@@ -1,13 +1,13 @@
 """Facts about whole groups, besides their partitions, as `kgroup.lag.findings` takes them."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from kgroup.api.lag.arrow_commits import iterate_commits
 from kgroup.api.lag.assigned import AssignedReader
-from kgroup.api.lag.steps import Growth, Steps, growths
+from kgroup.api.lag.steps import Steps, growths
 from kgroup.history.groups.model import Group
-from kgroup.history.timeline.model import Pattern, Timeline
+from kgroup.history.timeline.model import Timeline
 from kgroup.history.timeline.replay import replay
 from kgroup.lag.findings.model import Finding, GroupFacts, OpenCommit
 from kgroup.lag.findings.poison import stands_long
@@ -32,7 +32,6 @@ class GroupFactReader:
     ) -> None:
         self._rounds = _rounds(history, groups)
         self._steps = steps
-        self._patterns, self._grown = _of_timelines(self._rounds)
         self._open_commits = _open_commits(newest)
         self._retention_ms = retention_ms
         self._assigned = assigned
@@ -43,18 +42,19 @@ class GroupFactReader:
         Of groups in which a partition stands for long also the last assignments, and takeovers of static
         members; of those in which a commit went far beyond the one before the longest steps.
         """
-        group_id = facts.group.group_id
+        # Its history is played once for all that asks for it, and not kept: it takes more than all else here.
+        timeline = self._timeline(facts.group.group_id)
         if self._assigned is not None:
             facts = self._assigned.complete(facts)
         if self._steps is not None:
-            facts = self._steps.put_to(facts, self._grown.get(group_id, ()))
-        timeline = self._timeline(group_id) if any(stands_long(facts)) else None
+            facts = self._steps.put_to(facts, growths(timeline) if timeline else ())
+        stands = timeline if any(stands_long(facts)) else None
         return replace(
             facts,
-            rosters=tuple(generation.roster for generation in timeline.generations) if timeline else (),
-            takeovers=timeline.takeovers if timeline else (),
-            patterns=self._patterns.get(group_id, ()),
-            open_commits=tuple(self._open_commits.get(group_id, ())),
+            rosters=tuple(generation.roster for generation in stands.generations) if stands else (),
+            takeovers=stands.takeovers if stands else (),
+            patterns=timeline.patterns if timeline else (),
+            open_commits=tuple(self._open_commits.get(facts.group.group_id, ())),
             retention_ms=self._retention_ms,
         )
 
@@ -78,20 +78,6 @@ def _rounds(history: History, groups: Mapping[str, Group]) -> dict[str, list[Log
         if group_id in groups:
             of_groups.setdefault(group_id, []).extend(entries)
     return of_groups
-
-
-def _of_timelines(
-    of_groups: Mapping[str, Sequence[LoggedEntry]],
-) -> tuple[dict[str, tuple[Pattern, ...]], dict[str, tuple[Growth, ...]]]:
-    """The patterns of groups, and the partitions that were new to them."""
-    patterns, grown = {}, {}
-    for group_id, entries in of_groups.items():
-        timeline = replay(entries, {})[group_id]
-        if timeline.patterns:
-            patterns[group_id] = timeline.patterns
-        if new := growths(timeline):
-            grown[group_id] = new
-    return patterns, grown
 
 
 def _open_commits(newest: Newest) -> dict[str, list[OpenCommit]]:

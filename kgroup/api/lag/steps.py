@@ -43,6 +43,8 @@ def growths(timeline: Timeline) -> tuple[Growth, ...]:
 
     Where one between them is missing, the group may have had the partition for longer.
     """
+    if not any(_grew(generation.causes) for generation in timeline.generations):
+        return ()
     grown: list[Growth] = []
     before: set[TopicPartition] = set()
     number: int | None = None

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
+from functools import lru_cache
+from typing import Final, TypeVar
 from uuid import UUID
 
 from kgroup.errors import DecodeError
@@ -22,6 +23,7 @@ from kgroup.protocol.subscription import decode_member
 from kgroup.protocol.topic_id import topic_id_text
 
 NO_EPOCH = -1
+_CACHED_MEMBERS: Final = 128
 GroupEpoch = (
     values.ConsumerGroupMetadataValue | values.ShareGroupMetadataValue | values.StreamsGroupMetadataValue
 )
@@ -113,16 +115,28 @@ def _roster(
     )
 
 
+@lru_cache(maxsize=_CACHED_MEMBERS)  # a member that stays brings the same bytes to every rebalance
+def _read_blobs(
+    subscription: bytes, assignment: bytes
+) -> tuple[frozenset[str] | None, frozenset[Partition], str | None]:
+    """What a member subscribes to and owns, and why one of these cannot be read."""
+    blobs = decode_member(subscription, assignment)
+    unreadable = str(blobs.error) if blobs.error else None
+    if blobs.subscription is None:
+        return None, frozenset(), unreadable
+    return (
+        frozenset(blobs.subscription.topics),
+        frozenset(Partition(*each) for each in blobs.owned),
+        unreadable,
+    )
+
+
 def _classic_member(member: values.MemberMetadata, protocol_type: str) -> TimelineMember:
     subscribed: frozenset[str] | None = None
     owned: frozenset[Partition] = frozenset()
     unreadable: str | None = None
     if protocol_type == "consumer":
-        blobs = decode_member(member.subscription, member.assignment)
-        if blobs.subscription is not None:
-            subscribed = frozenset(blobs.subscription.topics)
-            owned = frozenset(Partition(*each) for each in blobs.owned)
-        unreadable = str(blobs.error) if blobs.error else None
+        subscribed, owned, unreadable = _read_blobs(member.subscription, member.assignment)
     return TimelineMember(
         member_id=member.member_id,
         instance_id=member.group_instance_id,

@@ -1,9 +1,11 @@
 """A record that stops each owner of its partition, in a log directory: from records to the finding."""
 
 from pathlib import Path
+from unittest.mock import patch
 
 from kgroup.api.lag.report import lag_report
 from kgroup.api.opened import open_logs
+from kgroup.history.timeline.replay import replay
 from kgroup.log.format.batch import encode_batch
 from kgroup.log.format.record import LogRecord
 from kgroup.protocol.records.codec import encode_entry
@@ -72,3 +74,12 @@ def test_the_same_restarts_without_such_a_record(tmp_path: Path) -> None:
     log = GroupLog()
     crash_loop(log, poisoned=False)
     assert said(log_dir(tmp_path, log)) == {}
+
+
+def test_the_history_of_a_group_is_played_once(tmp_path: Path) -> None:
+    """It takes more than all else that findings are made of."""
+    log = GroupLog()
+    crash_loop(log, poisoned=True)
+    with patch("kgroup.api.lag.facts.replay", wraps=replay) as playing:
+        said(log_dir(tmp_path, log))
+    assert playing.call_count == 1
