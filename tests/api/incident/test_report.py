@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from collections import defaultdict
 from dataclasses import replace
 from pathlib import Path
 
@@ -85,6 +86,42 @@ def test_a_record_that_is_gone_is_told(incident, tmp_path):
             f"claim {number} " in failure and f"@{cited.first} is not there" in failure
             for failure in failures
         )
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory):
+    """The partitions that a report on one group cites, as a log of their own, and the report on that."""
+    folder = tmp_path_factory.mktemp("small") / "log"
+    report = incident_report(open_logs(LIVES), groups=["orders-app"])
+    for name in {f"{each.topic}-{each.partition}" for claim in report.claims for each in claim.cited}:
+        shutil.copytree(LIVES / name, folder / name)
+    return folder, incident_report(open_logs(folder), groups=["orders-app"])
+
+
+def test_whatever_is_cited_is_told_when_it_is_gone(small, tmp_path):
+    """Every record and batch that any claim of a report cites, cut out of the log one after the other."""
+    folder, report = small
+    path = written(report, tmp_path)
+    assert check_report(path, open_logs(folder)).failures == ()
+    assert {claim.kind for claim in report.claims} == {
+        *(ClaimKind.HISTORY, ClaimKind.REBALANCE, ClaimKind.LAG, ClaimKind.REMEDY),
+    }
+    citing = defaultdict(set)
+    for number, claim in enumerate(report.claims, 1):
+        for each in claim.cited:
+            # Of a data topic a batch is cited, of the offsets topic each record.
+            last = each.last if each.topic == "__consumer_offsets" else each.first
+            for offset in range(each.first, last + 1) if not each.missing else ():
+                citing[each.topic, each.partition, offset].add(number)
+    assert len(citing) > 50
+    for (topic, partition, offset), numbers in citing.items():
+        where = tmp_path / "without"
+        shutil.copytree(folder, where)
+        _cut(where / f"{topic}-{partition}", offset)
+        failures = check_report(path, open_logs(where)).failures
+        told = {int(failure.split()[1]) for failure in failures if failure.endswith("is not there")}
+        assert numbers <= told, (topic, partition, offset)
+        shutil.rmtree(where)
 
 
 def test_a_batch_of_a_data_topic_that_is_gone_is_told(incident, tmp_path):
