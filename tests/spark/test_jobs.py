@@ -12,9 +12,11 @@ from kgroup.errors import KgroupError
 from kgroup.log.files.segment import read_segment
 from kgroup.log.files.sources import open_sources
 from kgroup.log.format.batch import Batch
+from kgroup.scan.reductions.cut_groups import cut_by_hash
 from kgroup.scan.reductions.last_commits import Keep, counting, last_commits
 from kgroup.scan.reductions.scan import Slice, newest, split
 from kgroup.spark import jobs, reduced_source
+from kgroup.spark.parts.kinds import pack as pack_part
 from kgroup.spark.parts.kinds import unpack
 from kgroup.spark.reductions import Both, LastCommitsOfEach, NewestRecords, ReachAndRounds
 from kgroup.spark.tasks import pack
@@ -139,6 +141,25 @@ def test_parts_of_a_partition_are_merged_in_log_order_and_partitions_stay_apart(
     for row in merged:
         whole = [part for path in segments for part in split(path, row["offsets_partition"], WHOLE_FILES)]
         assert unpack(row["part"]) == newest(whole)
+
+
+@pytest.mark.spark
+def test_pieces_of_many_partitions_share_as_many_tasks_as_have_read_them(spark: "SparkSession") -> None:
+    path = min((FIXTURES / "3.9.1/compacted/__consumer_offsets-11").glob("*.log"))
+    slices = [part for partition in range(7) for part in slice_per_batch(path, partition)[:2]]
+    rows = [
+        {"offsets_partition": part.offsets_partition, "run": run, "part": pack_part(newest([part]))}
+        for run, part in enumerate(slices)
+    ]
+    runs = dict.fromkeys(range(7), 2)
+    read = spark.createDataFrame(rows, reduced_source.SCHEMA)
+    merged = jobs.merged_in_pieces(read, runs, NewestRecords(), cut_by_hash, 3)
+    pieces = merged.selectExpr("*", "spark_partition_id() AS task").collect()
+    assert {row["task"] for row in pieces} == {0, 1, 2}
+    assert len(pieces) == 14
+    assert [row["offsets_partition"] for row in pieces] == [each for each in range(7) for _ in range(2)]
+    whole = NewestRecords().merge(unpack(row["part"]) for row in pieces)
+    assert whole.commits.num_rows == newest(slices).commits.num_rows
 
 
 def test_a_task_whose_runs_go_to_the_driver_sends_one_row_of_all_that_they_leave() -> None:
