@@ -92,6 +92,12 @@ class Checkers:
             self._seen.add((checker, violation))
             self.violations.append(Violation(checker=checker, at_ms=self._now_ms(), what=violation))
 
+    def known_to_kafka(self, checker: str, what: str) -> None:
+        """A promise does not hold now, as with Kafka's own."""
+        if (checker, what) not in self._seen:
+            self._seen.add((checker, what))
+            self.known.append(Violation(checker=checker, at_ms=self._now_ms(), what=what))
+
     # ---- owners and generations -------------------------------------------------------------------
 
     def took_over(

@@ -20,6 +20,7 @@ from kgroup.protocol.requests.consumer_group import ConsumerGroupHeartbeat, Cons
 from kgroup.protocol.requests.coordinator import ReplyBody
 from kgroup.protocol.topic_partition import TopicPartition
 from kgroup.sim.watch.coordinators import SLACK_MS, CoordinatorChecker, Scene, Ticket
+from kgroup.sim.watch.copies import Copies
 from kgroup.sim.watch.result import ALIVE_STAY, DEADLINES, EPOCHS_GROW, SESSIONS_END, UNREVOKED
 
 
@@ -36,7 +37,7 @@ class Holder:
 class Books:
     """Looks at one group at a time. `broken` takes a checker's name and a sentence.
 
-    `changed` is called when a group's epoch has gone up.
+    `changed` is called when a group's epoch has gone up. `known` takes what `copies` explain.
     """
 
     def __init__(
@@ -44,8 +45,13 @@ class Books:
         broken: Callable[[str, str], None],
         name_of: Callable[[UUID], str | None],
         changed: Callable[[], None],
+        *,
+        known: Callable[[str, str], None],
+        copies: Copies,
     ) -> None:
         self._broken = broken
+        self._known = known
+        self._copies = copies
         self._name_of = name_of
         self._changed = changed
         self._group_epochs: dict[str, int] = {}
@@ -73,7 +79,9 @@ class Books:
                 continue  # it is fenced, and will hear so
             more = holder.owned - self._held(member)
             if more:
-                self._broken(
+                is_known = self._copies.explain(group.group_id, holder.member_id, holder.epoch, more)
+                report = self._known if is_known else self._broken
+                report(
                     UNREVOKED,
                     f"{group.group_id}: {holder.name} has {_names(more)} at epoch {holder.epoch}, and the "
                     "coordinator thinks that it gave that up",

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from functools import partial
 from typing import Final, Protocol
+from uuid import UUID
 
 from kgroup.broker.cluster import OFFSETS_TOPIC, TRANSACTIONS_TOPIC, Cluster
 from kgroup.broker.coordinators import ReplyTo
@@ -14,6 +15,7 @@ from kgroup.group.coordinator.step import Request
 from kgroup.protocol.error_codes import ErrorCode
 from kgroup.protocol.records.keys import OffsetCommitKey
 from kgroup.protocol.requests.client import OffsetFetch, OffsetFetchResponse
+from kgroup.protocol.requests.consumer_group import ConsumerGroupHeartbeat
 from kgroup.protocol.requests.coordinator import (
     JoinGroup,
     OffsetCommit,
@@ -28,6 +30,7 @@ from kgroup.sim.watch.answers import AnswersFit, NobodyForgotten
 from kgroup.sim.watch.checkers import Checkers
 from kgroup.sim.watch.consumer_answers import ConsumerAnswers
 from kgroup.sim.watch.coordinators import SLACK_MS, CoordinatorChecker, Scene, Ticket
+from kgroup.sim.watch.copies import Copies
 from kgroup.sim.watch.downgrades import Downgrades
 from kgroup.sim.watch.first_rounds import fails
 from kgroup.sim.watch.log_model import LogModel
@@ -102,6 +105,9 @@ class CoordinatorWatch:
         self.registers = OffsetRegisters(checkers.broken)
         self.transactions = TransactionsEnd(checkers.broken)
         self.downgrades = Downgrades()
+        self.copies = Copies(self._topic_name)
+        self.is_copy = False
+        """Whether the request that a node takes in hand came before."""
         self.models: dict[int, LogModel] = {}
         self._watched: dict[int, _Watched] = {}
         self._restless_ms: dict[int, int] = {}
@@ -150,6 +156,9 @@ class CoordinatorWatch:
             self._checkers.begin_again(group, -1 if logged is None else logged.generation)
         committed = {place: kept.value.offset for place, kept in model.committed.items()}
         self._checkers.lost_commits(committed, is_in)
+
+    def _topic_name(self, topic_id: UUID) -> str | None:
+        return self._cluster.topic_names.get(topic_id)
 
     def _is_in(self, index: int, group: str) -> bool:
         return self._cluster.offsets_partition(group) == index
@@ -242,6 +251,8 @@ class CoordinatorWatch:
             ticket.was_leader = group.leader_id == getattr(body, "member_id", None)
             ticket.pending = frozenset(group.pending_joins)
         ticket.of_consumer = scene.consumer_group(group_id) is not None
+        if self.is_copy and isinstance(body, ConsumerGroupHeartbeat):
+            self.copies.taken(body, scene.consumer_group(group_id))
         if isinstance(body, JoinGroup):
             self.downgrades.joins(hosted, group_id)
         if isinstance(body, JoinGroup | SyncGroup) and body.member_id:

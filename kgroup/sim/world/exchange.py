@@ -17,7 +17,10 @@ _LENGTH_BYTES: Final = 4
 
 @dataclass(eq=False, slots=True, kw_only=True)
 class Exchange:
-    """A request on its way and what its answer needs; `frame` is None if it travels as a value."""
+    """A request on its way and what its answer needs; `frame` is None if it travels as a value.
+
+    `is_taken`: a node has had it in hand; if it comes once more, it is a copy.
+    """
 
     request_id: int
     body: MemberRequest
@@ -25,6 +28,7 @@ class Exchange:
     version: int = 0
     frame: bytes | None = None
     response_class: Any = None
+    is_taken: bool = False
 
 
 def begin_exchange(

@@ -157,7 +157,13 @@ class World:
             TransactionalProducer(f"producer-{number}", scenario, around, self.cluster)
             for number in range(1, scenario.producers + 1)
         ]
-        self.books = Books(checkers.broken, self._topic_name, measures.epoch_went_up)
+        self.books = Books(
+            checkers.broken,
+            self._topic_name,
+            measures.epoch_went_up,
+            known=checkers.known_to_kafka,
+            copies=self.cluster.watch.copies,
+        )
         checkers.on_reconciled = self._look_at_books
         checkers.on_epochs_lost = self.books.forget
         self.demand = demand = Demand(self.cluster, self.members, measures)

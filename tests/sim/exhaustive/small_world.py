@@ -41,6 +41,7 @@ from kgroup.protocol.requests.client import (
 )
 from kgroup.protocol.requests.coordinator import JoinGroup
 from kgroup.protocol.topic_partition import TopicPartition
+from kgroup.sim.watch.copies import Copies
 from kgroup.sim.watch.reconciliation import Books, Holder
 from kgroup.sim.watch.result import TARGETS_FIT
 from kgroup.sim.watch.targets import misfits
@@ -116,7 +117,13 @@ class SmallWorld:
             consumer_assignment_interval_ms=0,
             offsets_retention_check_interval_ms=_FAR_MS,
         )
-        self._books = Books(self._broken, self._image.name_of, lambda: None)
+        self._books = Books(
+            self._broken,
+            self._image.name_of,
+            lambda: None,
+            known=self._broken,
+            copies=Copies(self._image.name_of),
+        )
         self._coordinator = self._new_coordinator()
         if joined:
             later, self._protocols = self._protocols[joined:], self._protocols[:joined]

@@ -36,9 +36,18 @@ from kgroup.protocol.requests.coordinator import Heartbeat, HeartbeatResponse
 from kgroup.protocol.subscription import Assignment, NamedTopicPartitions, encode_assignment
 from kgroup.protocol.topic_partition import TopicPartition
 from kgroup.sim.swarm import Swarm, run_seed
+from kgroup.sim.watch.copies import Copies
 from kgroup.sim.watch.downgrades import Downgrades
 from kgroup.sim.watch.first_rounds import FirstRounds, fails
-from kgroup.sim.watch.result import ANSWERS_FIT, KNOWN, MEMBERS_GO_ON, RECONCILES, SETTLES, Violation
+from kgroup.sim.watch.result import (
+    ANSWERS_FIT,
+    KNOWN,
+    MEMBERS_GO_ON,
+    RECONCILES,
+    SETTLES,
+    UNREVOKED,
+    Violation,
+)
 from kgroup.sim.watch.unheard import Unheard
 from kgroup.sim.world.member_host import MemberHost
 
@@ -48,6 +57,8 @@ DOWN = (640841, Swarm.MIGRATION)
 """The coordinator moves 1.5 s after the last member of the consumer protocol was put out."""
 UNTOLD = (9620, Swarm.MIGRATION)
 """The same; orders-3, which the one put out had, was the target of a member that waited for it."""
+COPIED = (3592, Swarm.CONSUMER)
+"""The second copy of c1's first heartbeat arrives when others have joined and c1 has taken what it got."""
 DESERTED = (940393, Swarm.MIGRATION)
 """The only member leaves its group in the first round, and comes back within it by the other protocol."""
 EARLY = (920200, Swarm.CONSUMER)
@@ -71,6 +82,32 @@ def test_what_kafka_does_too_is_known(seed: tuple[int, Swarm], checker: str, wha
     assert (found(run.violations), found(run.known)) == ([], [(checker, what)])
     assert run.settled_ms is None
     assert checker in KNOWN
+
+
+def test_a_copy_that_gives_up_what_its_member_has_is_known() -> None:
+    run = run_seed(*COPIED)
+    has = "orders-0 orders-1 orders-2 orders-3"
+    what = f"g: c1 has {has} at epoch 2, and the coordinator thinks that it gave that up"
+    assert (found(run.violations), found(run.known)) == ([], [(UNREVOKED, what)])
+    assert run.settled_ms is not None
+    assert UNREVOKED in KNOWN
+
+
+def test_a_member_that_takes_more_than_it_was_given_before_the_copy_has_no_excuse(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """On the same seed: c1 hears of orders-0 and all others, and its coordinator keeps none of orders-0."""
+    rule = ConsumerGroup.put
+
+    def put(self: ConsumerGroup, member: ConsumerMember) -> None:
+        less = {
+            topic_id: {number: epoch for number, epoch in epochs.items() if number}
+            for topic_id, epochs in member.assigned.items()
+        }
+        rule(self, replace(member, assigned=less))
+
+    monkeypatch.setattr(ConsumerGroup, "put", put)
+    assert UNREVOKED in {checker for checker, _ in found(run_seed(*COPIED).violations)}
 
 
 def test_who_comes_in_the_first_round_of_a_classic_group_is_started_again() -> None:
@@ -227,6 +264,49 @@ def test_without_a_second_answer_nothing_is_explained() -> None:
     process = Unheard()
     process.heard(GIVEN)
     assert not process.explains(BOOKED)
+
+
+# ---- a second copy --------------------------------------------------------------------------------
+
+
+def copied(asked: ConsumerGroupHeartbeat = JOINS, *, is_there: bool = True) -> Copies:
+    group = ConsumerGroup("g")
+    group.put(
+        ConsumerMember(member_id="m", member_epoch=5, assigned={ORDERS: {8: 5}}, revoking={ORDERS: {9: 5}})
+    )
+    copies = Copies({ORDERS: "orders"}.get)
+    copies.taken(asked, group if is_there else None)
+    return copies
+
+
+EIGHT, NINE, SEVEN = ("orders", 8), ("orders", 9), ("orders", 7)
+
+
+def test_a_copy_gives_up_everything() -> None:
+    assert copied().explain("g", "m", 5, {EIGHT, NINE})
+
+
+@pytest.mark.parametrize(
+    ("group_id", "member_id", "epoch", "partitions"),
+    [
+        pytest.param("h", "m", 5, {EIGHT}, id="another-group"),
+        pytest.param("g", "n", 5, {EIGHT}, id="another-member"),
+        pytest.param("g", "m", 6, {EIGHT}, id="later"),
+        pytest.param("g", "m", 5, {EIGHT, SEVEN}, id="more"),
+    ],
+)
+def test_a_copy_gives_up_nothing_else(
+    group_id: str, member_id: str, epoch: int, partitions: set[tuple[str, int]]
+) -> None:
+    assert not copied().explain(group_id, member_id, epoch, partitions)
+
+
+def test_a_copy_of_a_later_heartbeat_gives_up_nothing() -> None:
+    assert not copied(replace(JOINS, member_epoch=5)).explain("g", "m", 5, {EIGHT})
+
+
+def test_a_copy_for_a_group_that_is_not_there_gives_up_nothing() -> None:
+    assert not copied(is_there=False).explain("g", "m", 5, {EIGHT})
 
 
 # ---- downgraded and moved -------------------------------------------------------------------------
