@@ -1,6 +1,6 @@
-"""Partitions that a coordinator thinks given up because a joining heartbeat came twice."""
+"""Partitions that a coordinator thinks given up because a heartbeat came twice."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from uuid import UUID
 
 from kgroup.group.coordinator.consumer.group import ConsumerGroup
@@ -10,12 +10,14 @@ from kgroup.protocol.topic_partition import TopicPartition
 
 
 class Copies:
-    """Second copies of joining heartbeats: what the coordinator had given the member by then.
+    """Second copies of heartbeats that name what their members have: what the coordinator had given by then.
 
     Who joins says that it has nothing. The first copy's answer may have given the member partitions when the
-    second arrives, and Kafka's coordinator believes that, too: it gives them to others
-    (`throwIfConsumerGroupMemberEpochIsInvalid` of 4.3.1 lets epoch 0 pass). The member hears so at its next
-    heartbeat, which is fenced. No network of Kafka's delivers twice.
+    second arrives, and Kafka's coordinator believes that, too: it gives them to others. The same goes for any
+    heartbeat that names partitions: `throwIfConsumerGroupMemberEpochIsInvalid` of 4.3.1 lets epoch 0 pass,
+    the member's own epoch, and the one before it if all that is named is assigned to the member, as the
+    answer may have been lost. The member hears so at its next heartbeat, which is fenced. No network of
+    Kafka's delivers twice.
     """
 
     def __init__(self, name_of: Callable[[UUID], str | None]) -> None:
@@ -25,16 +27,21 @@ class Copies:
     def taken(self, asked: ConsumerGroupHeartbeat, group: ConsumerGroup | None) -> None:
         """A coordinator is about to decide on a second copy; `group` is as it was before."""
         member = None if group is None else group.members.get(asked.member_id)
-        if asked.member_epoch != JOINING or member is None:
+        if member is None or asked.topic_partitions is None:
             return
-        given = frozenset(
+        assigned, claimed = self._named(member.assigned.items()), self._named(asked.topic_partitions)
+        is_late = asked.member_epoch == member.previous_member_epoch and claimed <= assigned
+        if asked.member_epoch in (JOINING, member.member_epoch) or is_late:
+            given = assigned | self._named(member.revoking.items())
+            self._given[asked.group_id, asked.member_id] = member.member_epoch, given - claimed
+
+    def _named(self, owned: Iterable[tuple[UUID, Iterable[int]]]) -> frozenset[TopicPartition]:
+        return frozenset(
             (name, partition)
-            for owned in (member.assigned, member.revoking)
-            for topic_id, partitions in owned.items()
+            for topic_id, partitions in owned
             if (name := self._name_of(topic_id)) is not None
             for partition in partitions
         )
-        self._given[asked.group_id, asked.member_id] = member.member_epoch, given
 
     def explain(
         self, group_id: str, member_id: str, epoch: int, partitions: Collection[TopicPartition]

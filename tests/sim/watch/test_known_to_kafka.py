@@ -59,6 +59,8 @@ UNTOLD = (9620, Swarm.MIGRATION)
 """The same; orders-3, which the one put out had, was the target of a member that waited for it."""
 COPIED = (3592, Swarm.CONSUMER)
 """The second copy of c1's first heartbeat arrives when others have joined and c1 has taken what it got."""
+COPIED_LATER = (20381, Swarm.CONSUMER)
+"""The same of c5's second heartbeat, which says that it has nothing yet."""
 DESERTED = (940393, Swarm.MIGRATION)
 """The only member leaves its group in the first round, and comes back within it by the other protocol."""
 EARLY = (920200, Swarm.CONSUMER)
@@ -84,10 +86,17 @@ def test_what_kafka_does_too_is_known(seed: tuple[int, Swarm], checker: str, wha
     assert checker in KNOWN
 
 
-def test_a_copy_that_gives_up_what_its_member_has_is_known() -> None:
-    run = run_seed(*COPIED)
-    has = "orders-0 orders-1 orders-2 orders-3"
-    what = f"g: c1 has {has} at epoch 2, and the coordinator thinks that it gave that up"
+@pytest.mark.parametrize(
+    ("seed", "has"),
+    [
+        (COPIED, "c1 has orders-0 orders-1 orders-2 orders-3 at epoch 2"),
+        (COPIED_LATER, "c5 has payments-4 at epoch 6"),
+    ],
+    ids=["joining", "full"],
+)
+def test_a_copy_that_gives_up_what_its_member_has_is_known(seed: tuple[int, Swarm], has: str) -> None:
+    run = run_seed(*seed)
+    what = f"g: {has}, and the coordinator thinks that it gave that up"
     assert (found(run.violations), found(run.known)) == ([], [(UNREVOKED, what)])
     assert run.settled_ms is not None
     assert UNREVOKED in KNOWN
@@ -269,10 +278,20 @@ def test_without_a_second_answer_nothing_is_explained() -> None:
 # ---- a second copy --------------------------------------------------------------------------------
 
 
-def copied(asked: ConsumerGroupHeartbeat = JOINS, *, is_there: bool = True) -> Copies:
+COPY = replace(JOINS, topic_partitions=())
+
+
+def copied(asked: ConsumerGroupHeartbeat = COPY, *, is_there: bool = True) -> Copies:
+    """Once the coordinator has taken a copy, and had given the member `orders` 8, and wanted 9 back."""
     group = ConsumerGroup("g")
     group.put(
-        ConsumerMember(member_id="m", member_epoch=5, assigned={ORDERS: {8: 5}}, revoking={ORDERS: {9: 5}})
+        ConsumerMember(
+            member_id="m",
+            member_epoch=5,
+            previous_member_epoch=4,
+            assigned={ORDERS: {8: 5}},
+            revoking={ORDERS: {9: 5}},
+        )
     )
     copies = Copies({ORDERS: "orders"}.get)
     copies.taken(asked, group if is_there else None)
@@ -301,8 +320,31 @@ def test_a_copy_gives_up_nothing_else(
     assert not copied().explain(group_id, member_id, epoch, partitions)
 
 
-def test_a_copy_of_a_later_heartbeat_gives_up_nothing() -> None:
-    assert not copied(replace(JOINS, member_epoch=5)).explain("g", "m", 5, {EIGHT})
+def names(epoch: int, *partitions: int) -> ConsumerGroupHeartbeat:
+    """A heartbeat that says what its member has."""
+    return replace(JOINS, member_epoch=epoch, topic_partitions=((ORDERS, partitions),) if partitions else ())
+
+
+@pytest.mark.parametrize("epoch", [4, 5])
+def test_a_copy_of_a_full_heartbeat_gives_up_what_it_does_not_name(epoch: int) -> None:
+    assert copied(names(epoch)).explain("g", "m", 5, {EIGHT, NINE})
+    assert copied(names(epoch, 8)).explain("g", "m", 5, {NINE})
+    assert not copied(names(epoch, 8)).explain("g", "m", 5, {EIGHT})
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        pytest.param(replace(JOINS, member_epoch=5), id="says-nothing"),
+        pytest.param(names(3), id="older"),
+        pytest.param(names(6), id="newer"),
+        pytest.param(names(4, 7), id="names-what-is-not-the-members"),
+    ],
+)
+def test_a_copy_that_kafka_refuses_or_that_names_nothing_gives_up_nothing(
+    asked: ConsumerGroupHeartbeat,
+) -> None:
+    assert not copied(asked).explain("g", "m", 5, {EIGHT})
 
 
 def test_a_copy_for_a_group_that_is_not_there_gives_up_nothing() -> None:
