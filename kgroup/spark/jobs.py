@@ -50,7 +50,7 @@ def reduced_slices(
 
     tasks = pack(slices, task_bytes)
     with raised_as_kgroup_error("the Spark job failed"):
-        if _is_each_in_one_run(tasks):
+        if _is_each_in_one_run(_runs(tasks)):
             parts = _read(session, tasks, reduction, is_one_row=True)
         else:
             parts = merged_by_partition(_read(session, tasks, reduction), reduction)
@@ -201,7 +201,7 @@ def merged_in_pieces(
 
     from kgroup.spark.reduced_source import SCHEMA
 
-    if max(runs.values(), default=1) == 1:
+    if _is_each_in_one_run(runs):
         return parts
     begins = dict(zip(runs, accumulate(runs.values(), initial=0), strict=False))
     pieces = sum(runs.values())
@@ -262,9 +262,9 @@ def merge_sorted(
         yield packed_row(partition, first_run, reduction.merge(parts))
 
 
-def _is_each_in_one_run(tasks: "Iterable[Task]") -> bool:
+def _is_each_in_one_run(runs: Mapping[int, int]) -> bool:
     """Whether no offsets partition is read in several pieces."""
-    return max(_runs(tasks).values(), default=1) == 1
+    return max(runs.values(), default=1) == 1
 
 
 def _runs(tasks: "Iterable[Task]") -> dict[int, int]:

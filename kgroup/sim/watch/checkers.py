@@ -94,8 +94,7 @@ class Checkers:
 
     def known_to_kafka(self, checker: str, what: str) -> None:
         """A promise does not hold now, as with Kafka's own."""
-        if (checker, what) not in self._seen:
-            self._seen.add((checker, what))
+        if (checker, what) not in [(each.checker, each.what) for each in self.known]:
             self.known.append(Violation(checker=checker, at_ms=self._now_ms(), what=what))
 
     # ---- owners and generations -------------------------------------------------------------------

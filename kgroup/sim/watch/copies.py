@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Iterable
 from uuid import UUID
 
 from kgroup.group.coordinator.consumer.group import ConsumerGroup
-from kgroup.group.coordinator.consumer.member import JOINING
+from kgroup.group.coordinator.consumer.member import JOINING, ConsumerMember
 from kgroup.protocol.requests.consumer_group import ConsumerGroupHeartbeat
 from kgroup.protocol.topic_partition import TopicPartition
 
@@ -29,19 +29,12 @@ class Copies:
         member = None if group is None else group.members.get(asked.member_id)
         if member is None or asked.topic_partitions is None:
             return
-        assigned, claimed = self._named(member.assigned.items()), self._named(asked.topic_partitions)
+        assigned = named(member.assigned.items(), self._name_of)
+        claimed = named(asked.topic_partitions, self._name_of)
         is_late = asked.member_epoch == member.previous_member_epoch and claimed <= assigned
         if asked.member_epoch in (JOINING, member.member_epoch) or is_late:
-            given = assigned | self._named(member.revoking.items())
+            given = held(member, self._name_of)
             self._given[asked.group_id, asked.member_id] = member.member_epoch, given - claimed
-
-    def _named(self, owned: Iterable[tuple[UUID, Iterable[int]]]) -> frozenset[TopicPartition]:
-        return frozenset(
-            (name, partition)
-            for topic_id, partitions in owned
-            if (name := self._name_of(topic_id)) is not None
-            for partition in partitions
-        )
 
     def explain(
         self, group_id: str, member_id: str, epoch: int, partitions: Collection[TopicPartition]
@@ -49,3 +42,20 @@ class Copies:
         """Whether a member at this epoch has these for that reason, although they are thought given up."""
         given_epoch, given = self._given.get((group_id, member_id), (JOINING, frozenset()))
         return epoch == given_epoch and given.issuperset(partitions)
+
+
+def held(member: ConsumerMember, name_of: Callable[[UUID], str | None]) -> frozenset[TopicPartition]:
+    """What the coordinator has given a member and not had back."""
+    return named((*member.assigned.items(), *member.revoking.items()), name_of)
+
+
+def named(
+    owned: Iterable[tuple[UUID, Iterable[int]]], name_of: Callable[[UUID], str | None]
+) -> frozenset[TopicPartition]:
+    """Partitions of topic ids by their topics' names; of an id without a name there are none."""
+    return frozenset(
+        (name, partition)
+        for topic_id, partitions in owned
+        if (name := name_of(topic_id)) is not None
+        for partition in partitions
+    )

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from kgroup.group.coordinator.consumer.group import ConsumerGroup
-from kgroup.group.coordinator.consumer.member import AWAY, ConsumerMember
+from kgroup.group.coordinator.consumer.member import AWAY
 from kgroup.group.coordinator.consumer.rules import SESSION
 from kgroup.group.coordinator.events import GroupDeleted, GroupEvent, MemberRemoved
 from kgroup.group.coordinator.timers import TimerKey
@@ -20,7 +20,7 @@ from kgroup.protocol.requests.consumer_group import ConsumerGroupHeartbeat, Cons
 from kgroup.protocol.requests.coordinator import ReplyBody
 from kgroup.protocol.topic_partition import TopicPartition
 from kgroup.sim.watch.coordinators import SLACK_MS, CoordinatorChecker, Scene, Ticket
-from kgroup.sim.watch.copies import Copies
+from kgroup.sim.watch.copies import Copies, held
 from kgroup.sim.watch.result import ALIVE_STAY, DEADLINES, EPOCHS_GROW, SESSIONS_END, UNREVOKED
 
 
@@ -77,7 +77,7 @@ class Books:
                 continue
             if holder.epoch not in (member.member_epoch, member.previous_member_epoch):
                 continue  # it is fenced, and will hear so
-            more = holder.owned - self._held(member)
+            more = holder.owned - held(member, self._name_of)
             if more:
                 is_known = self._copies.explain(group.group_id, holder.member_id, holder.epoch, more)
                 report = self._known if is_known else self._broken
@@ -124,15 +124,6 @@ class Books:
                     f"target {group.assignment_epoch}",
                 )
             known[member.member_id] = max(least, member.member_epoch)
-
-    def _held(self, member: ConsumerMember) -> frozenset[TopicPartition]:
-        return frozenset(
-            (name, partition)
-            for owned in (member.assigned, member.revoking)
-            for topic_id, partitions in owned.items()
-            if (name := self._name_of(topic_id)) is not None
-            for partition in partitions
-        )
 
 
 class ConsumerSessions(CoordinatorChecker):

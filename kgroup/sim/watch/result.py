@@ -76,8 +76,8 @@ KNOWN: Final = {
     MEMBERS_GO_ON: "Kafka's coordinator fails to upgrade a classic group that has not chosen a protocol yet",
     RECONCILES: "its owner joined by a heartbeat that came twice, the second answer gave it, and Kafka's "
     "coordinator gives it once",
-    UNREVOKED: "it joined by a heartbeat that came twice, and the second copy says that it has nothing "
-    "after the first one has brought it partitions",
+    UNREVOKED: "its heartbeat came twice, and Kafka's coordinator believes the second copy, which does not "
+    "name what the answer to the first one brought",
     SETTLES: "a downgrade began a rebalance that went with its coordinator, and Kafka's next one begins none",
 }
 """Why a promise may not hold although everybody does as Kafka's own."""

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from functools import partial
 from typing import Final, Protocol
-from uuid import UUID
 
 from kgroup.broker.cluster import OFFSETS_TOPIC, TRANSACTIONS_TOPIC, Cluster
 from kgroup.broker.coordinators import ReplyTo
@@ -105,7 +104,7 @@ class CoordinatorWatch:
         self.registers = OffsetRegisters(checkers.broken)
         self.transactions = TransactionsEnd(checkers.broken)
         self.downgrades = Downgrades()
-        self.copies = Copies(self._topic_name)
+        self.copies = Copies(cluster.topic_names.get)
         self.is_copy = False
         """Whether the request that a node takes in hand came before."""
         self.models: dict[int, LogModel] = {}
@@ -156,9 +155,6 @@ class CoordinatorWatch:
             self._checkers.begin_again(group, -1 if logged is None else logged.generation)
         committed = {place: kept.value.offset for place, kept in model.committed.items()}
         self._checkers.lost_commits(committed, is_in)
-
-    def _topic_name(self, topic_id: UUID) -> str | None:
-        return self._cluster.topic_names.get(topic_id)
 
     def _is_in(self, index: int, group: str) -> bool:
         return self._cluster.offsets_partition(group) == index
