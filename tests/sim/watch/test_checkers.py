@@ -26,7 +26,10 @@ from kgroup.sim.watch.result import (
     NO_SKIP,
     ONE_OWNER,
     SETTLES,
+    UNREVOKED,
+    Violation,
 )
+from kgroup.sim.watch.tallies import Measures
 from tests.sim.worlds import members, play, world
 
 
@@ -202,3 +205,12 @@ def test_one_record_that_is_passed_over_is_enough(first: int, skips: bool) -> No
     checkers = Checkers(processed_to_5, lambda: 0)  # type: ignore[arg-type]
     checkers.handed_out(("g", ("orders", 0)), "m", first)
     assert [violation.checker for violation in checkers.violations] == [NO_SKIP] * skips
+
+
+def test_what_is_known_is_told_once_and_hides_no_violation() -> None:
+    checkers = Checkers(Measures(), lambda: 7)
+    for _ in range(2):
+        checkers.known_to_kafka(UNREVOKED, "c1 has t-0")
+    checkers.broken(UNREVOKED, "c1 has t-0")
+    same = [Violation(checker=UNREVOKED, at_ms=7, what="c1 has t-0")]
+    assert (checkers.known, checkers.violations) == (same, same)
