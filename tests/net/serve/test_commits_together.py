@@ -43,16 +43,6 @@ def fetch(group: str) -> Any:
     return OffsetFetchRequest(version=5, group_id=group, topics=[topic])
 
 
-def send_all(client: WireClient, requests: list[Any]) -> None:
-    """In one piece, so that they arrive together."""
-    frames = []
-    for number, request in enumerate(requests, client._correlation_id + 1):
-        request.with_header(number, "wire")
-        client._requests.append(request)
-        frames.append(bytes(request.encode(header=True, framed=True)))
-    client.send_bytes(b"".join(frames))
-
-
 def error_of(answer: Any) -> ErrorCode:
     return ErrorCode(answer.topics[0].partitions[0].error_code)
 
@@ -70,7 +60,7 @@ def batches(kafka: kgroup.testing.Cluster, group: str) -> list[int | None]:
 def test_they_share_batches(kafka: kgroup.testing.Cluster) -> None:
     with WireClient(address(kafka)) as client:
         client.ask(fetch("g"))
-        send_all(client, [commit("g", number) for number in range(TOGETHER)])
+        client.send(*(commit("g", number) for number in range(TOGETHER)))
         assert [error_of(client.receive()) for _ in range(TOGETHER)] == [ErrorCode.NONE] * TOGETHER
         assert client.ask(fetch("g")).topics[0].partitions[0].committed_offset == TOGETHER - 1
     counts = batches(kafka, "g")
@@ -88,7 +78,7 @@ def test_answers_come_in_the_order_of_the_requests_whoever_gives_them(
     ]
     with WireClient(address(kafka)) as client:
         client.ask(fetch("g"))
-        send_all(client, requests)
+        client.send(*requests)
         answers = [client.receive() for _ in requests]
         assert [answer.header.correlation_id for answer in answers] == [
             request.header.correlation_id for request in requests
@@ -101,7 +91,7 @@ def test_answers_come_in_the_order_of_the_requests_whoever_gives_them(
 
 def test_what_follows_sees_them_all(kafka: kgroup.testing.Cluster) -> None:
     with WireClient(address(kafka)) as client:
-        send_all(client, [commit("g", 1), commit("g", 2), fetch("g"), commit("g", 3), fetch("g")])
+        client.send(commit("g", 1), commit("g", 2), fetch("g"), commit("g", 3), fetch("g"))
         answers = [client.receive() for _ in range(5)]
         assert [answers[n].topics[0].partitions[0].committed_offset for n in (2, 4)] == [2, 3]
 
@@ -115,7 +105,7 @@ def test_a_log_that_refuses_them_refuses_each(
     with WireClient(address(kafka)) as client:
         client.ask(commit("g", 1))
         monkeypatch.setattr(offsets_partition(kafka, "g").log, "append", refuse)
-        send_all(client, [commit("g", 2), commit("g", 3)])
+        client.send(commit("g", 2), commit("g", 3))
         refused = ErrorCode.COORDINATOR_NOT_AVAILABLE
         assert [error_of(client.receive()) for _ in range(2)] == [refused] * 2
 
@@ -123,7 +113,7 @@ def test_a_log_that_refuses_them_refuses_each(
 def test_faults_see_them_one_at_a_time(kafka: kgroup.testing.Cluster) -> None:
     hold = kafka.hold("OffsetCommit")
     with WireClient(address(kafka)) as client:
-        send_all(client, [commit("g", 1), commit("g", 2)])
+        client.send(commit("g", 1), commit("g", 2))
         while not kafka._call(lambda: bool(hold.waiting)):
             pass
         assert kafka._call(lambda: len(hold.waiting)) == 1
