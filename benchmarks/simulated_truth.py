@@ -11,6 +11,7 @@ from kgroup.sim.watch import trace
 
 K: Final = CauseKind
 _EVER_MS: Final = 1 << 62
+_NOT_POLLED: Final = "consumer poll timeout has expired."  # in its LeaveGroup, as Java (KIP-800)
 _UUID_CHARACTERS: Final = 37  # of a member id, with the hyphen before
 
 
@@ -120,7 +121,7 @@ def _name(member_id: str) -> str:
 
 
 def _kind(why: str) -> CauseKind:
-    if why.startswith("left: max.poll.interval.ms"):
+    if why == f"left: {_NOT_POLLED}":
         return K.POLL_INTERVAL_EXCEEDED
     if why.startswith("left"):
         return K.LEAVE

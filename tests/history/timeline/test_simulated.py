@@ -34,3 +34,10 @@ def test_these_worlds_have_members_that_leave_and_members_that_expire(judged):
     lines = table(judged).splitlines()
     assert lines[0].split() == ["cause", "graded", "precision", "named", "recall", "left", "open"]
     assert any(line.startswith("leave") for line in lines)
+
+
+def test_a_member_that_left_because_nobody_polled_is_told_from_one_that_was_stopped():
+    """In seed 3116 a slow member's poll interval runs out; in the seeds above members are stopped."""
+    (one,) = (one for one in judge_seed(3116) if CauseKind.POLL_INTERVAL_EXCEEDED in one.happened)
+    assert one.cause.kind is CauseKind.POLL_INTERVAL_EXCEEDED
+    assert one.is_graded and one.is_true and CauseKind.LEAVE not in one.happened
