@@ -27,13 +27,25 @@ def cited_claim(
     rungs: Iterable[Evidence],
     *,
     tries: int = _TRIES_MAX,
+    is_alike: Callable[[Says], bool] = lambda answer: False,
 ) -> Claim | None:
-    """The claim with what it needs; None if none of the rungs answers as `says`."""
+    """The claim and what it needs; None if none of the rungs answers as `says`, nor in a way that `is_alike`.
+
+    In the second case the claim says what the largest such rung does.
+    """
+    alike: tuple[Says, Evidence] | None = None
     for rung in rungs:
-        if derive(kind, group, question, rung) == says:
-            needed = _fewest(rung, lambda some: derive(kind, group, question, some) == says, tries)
-            return Claim(kind=kind, group=group, question=question, says=says, cited=needed.cited())
-    return None
+        answer = derive(kind, group, question, rung)
+        if answer == says:
+            alike = answer, rung
+            break
+        if answer is not None and is_alike(answer):
+            alike = answer, rung
+    if alike is None:
+        return None
+    said, rung = alike
+    needed = _fewest(rung, lambda some: derive(kind, group, question, some) == said, tries)
+    return Claim(kind=kind, group=group, question=question, says=said, cited=needed.cited())
 
 
 def _fewest(evidence: Evidence, answers: Callable[[Evidence], bool], tries: int) -> Evidence:

@@ -1,8 +1,10 @@
 """Builds a report: queries the log, keeps what can be cited, and says what is left out."""
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
-from typing import Final
+from functools import partial
+from typing import Any, Final
 
 from kgroup.api.incident.ahead import AskedDeadline, deadline_claims
 from kgroup.api.incident.cite import around, cited_claim
@@ -34,7 +36,7 @@ from kgroup.protocol.records.entries import LoggedEntry, OffsetGap, OffsetsEntry
 from kgroup.protocol.records.keys import group_of
 from kgroup.protocol.topic_partition import TopicPartition
 from kgroup.report.emit import iso_time
-from kgroup.report.incident.claims import Claim, ClaimKind, Incident
+from kgroup.report.incident.claims import Claim, ClaimKind, Incident, Says
 from kgroup.report.progress import NO_PROGRESS, Progress
 from kgroup.report.table import counted
 from kgroup.version import __version__
@@ -55,6 +57,12 @@ _REMEDIES: Final[tuple[tuple[str, dict[str, object]], ...]] = (
     ("one more member", {"more_members": 1}),
 )
 _NOT_TOLD: Final = {CauseKind.NO_MEMBERSHIP}
+_LENGTH: Final = re.compile(r"\b[\d.]+(?:ms|[smhd])\b")
+_NOT_CITABLE: Final = "it does not follow from records that can be cited"
+_NO_ENDS: Final = (
+    "the logs of its topics are not among these, and no other record shows where they end: kgroup lag-report"
+    " --stuck has it"
+)
 
 
 def incident_report(
@@ -313,7 +321,9 @@ class _Maker:
         question: Mapping[str, object],
         says: Mapping[str, object] | None,
         rungs: Iterable[Evidence],
-        **more: int,
+        *,
+        lacking: str = _NOT_CITABLE,
+        **more: Any,
     ) -> Claim | None:
         claim = None if says is None else cited_claim(kind, group, question, says, rungs, **more)
         if claim is None and says is not None:
@@ -321,9 +331,7 @@ class _Maker:
             name = next((name for name in names if name), kind.value)
             if kind is ClaimKind.RANGE:
                 name = f"{name} offsets of {question['topic']}-{question['partition']}"
-            self.remarks.append(
-                f"group {group}: {name}: left out, as it does not follow from records that can be cited"
-            )
+            self.remarks.append(f"group {group}: {name}: left out, as {lacking}")
         return claim
 
     def _of_time(
@@ -488,6 +496,7 @@ class _Maker:
         self, group: str, items: Sequence[Item], findings: Sequence[Finding]
     ) -> list[Claim | None]:
         made = []
+        lacking = _NOT_CITABLE if self._has_ends(items) else _NO_ENDS
         for finding in findings:
             kind, topic, partition, member_id = identity_of(finding)
             question = {
@@ -498,13 +507,24 @@ class _Maker:
                 "now_ms": self._span.to_ms,
                 "retention_ms": self._retention_ms,
             }
-            rungs = self._rungs_of(items)
+            says = finding_says(finding)
             made.append(
                 self._made(
-                    ClaimKind.FINDING, group, question, finding_says(finding), rungs, tries=_TRIES_OF_SCANS
+                    ClaimKind.FINDING,
+                    group,
+                    question,
+                    says,
+                    self._rungs_of(items),
+                    lacking=lacking,
+                    tries=_TRIES_OF_SCANS,
+                    is_alike=partial(_differs_in_lengths_of_time, says),
                 )
             )
         return made
+
+    def _has_ends(self, items: Sequence[Item]) -> bool:
+        """Whether a record of any topic that the group reads shows how far it goes, if only at the end."""
+        return self._reader.live is not None or any(map(self._reader.outline, partitions_of(items)))
 
     def _rungs_of(self, items: Sequence[Item]) -> Iterator[Evidence]:
         until = self._until_ms
@@ -542,6 +562,15 @@ def _until(items: Sequence[Item], until_ms: int | None) -> Sequence[Item]:
     if until_ms is None:
         return items
     return [item for item in items if isinstance(item, OffsetGap) or item.timestamp_ms <= until_ms]
+
+
+def _differs_in_lengths_of_time(says: Says, answer: Says) -> bool:
+    """Whether it is the same finding but for a moment, as records of other groups tell the time as well."""
+    return _without_lengths(answer) == _without_lengths(says)
+
+
+def _without_lengths(says: Says) -> dict[str, object]:
+    return {**says, "evidence": _LENGTH.sub("", says["evidence"])}
 
 
 def _spares_something(recorded: Mapping[str, int | None], supposed: Mapping[str, int | None]) -> bool:

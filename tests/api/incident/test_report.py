@@ -12,6 +12,7 @@ from kgroup.api.incident.check import check_report, rendered
 from kgroup.api.incident.derive import committed_at, derive
 from kgroup.api.incident.evidence import Evidence, EvidenceReader
 from kgroup.api.incident.made import incident_report
+from kgroup.api.lag.report import lag_report
 from kgroup.api.opened import open_logs
 from kgroup.errors import InputError, SourceError
 from kgroup.log.files.segment import read_segment
@@ -39,6 +40,30 @@ def test_a_report_tells_of_rebalances_lag_and_remedies(incident):
     kinds = {claim.kind for claim in incident.claims}
     assert {ClaimKind.HISTORY, ClaimKind.REBALANCE, ClaimKind.LAG, ClaimKind.REMEDY} <= kinds
     assert all(claim.cited for claim in incident.claims)
+
+
+def test_it_says_where_else_a_finding_is_whose_topics_have_no_log_here():
+    """In this capture the ends of orders are only in the broker's checkpoint; those of payments are logs."""
+    remarks = incident_report(open_logs(LIVES), groups=["search-indexer", "cron-exporter"]).remarks
+    (left_out,) = (remark for remark in remarks if "left out" in remark)
+    assert left_out.startswith("group search-indexer: lag-growing: left out, as the logs of its topics")
+    assert left_out.endswith(": kgroup lag-report --stuck has it")
+
+
+def test_a_finding_that_other_groups_time_by_a_moment_more_is_told_as_its_own_records_have_it(tmp_path):
+    """All groups tell 1m 6s of payments-0; the records of its own group end a little before."""
+    logs = open_logs(LIVES)
+    asked = next(
+        finding
+        for finding in lag_report(logs, findings=True).findings()
+        if (finding.group, finding.partition) == ("cron-exporter", 0)
+    )
+    incident = incident_report(logs, groups=["cron-exporter"])
+    (claim,) = (each for each in incident.of(ClaimKind.FINDING) if each.question["partition"] == 0)
+    assert "no commit after offset 30 for 1m 6s while" in asked.evidence
+    assert claim.says["evidence"] == asked.evidence.replace("1m 6s", "1m 5s")
+    assert {cited.topic for cited in claim.cited} == {"__consumer_offsets", "payments"}
+    assert check_report(written(incident, tmp_path), logs).failures == ()
 
 
 @pytest.mark.parametrize("form", ["md", "html", "json"])
