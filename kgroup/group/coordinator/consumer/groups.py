@@ -63,7 +63,7 @@ from kgroup.group.coordinator.step import Request, Turn
 from kgroup.group.coordinator.timers import TimerKey, Timers
 from kgroup.protocol.error_codes import ErrorCode
 from kgroup.protocol.records.entries import OffsetsEntry
-from kgroup.protocol.records.keys import Key
+from kgroup.protocol.records.keys import ConsumerGroupMemberMetadataKey, Key
 from kgroup.protocol.records.values import Value
 from kgroup.protocol.requests.consumer_group import (
     AssignedTopic,
@@ -296,7 +296,14 @@ class ConsumerGroups:
             for afterwards in plan.afterwards:
                 afterwards(group)
             return
-        known = set(group.members) if group.group_id in self._groups else set()
+        known = list(group.members) if group.group_id in self._groups else []
+        # A member that takes another's place has two records.
+        added = dict.fromkeys(
+            key.member_id
+            for key in (entry.key for entry in plan.entries)
+            if isinstance(key, ConsumerGroupMemberMetadataKey)
+            and (not known or key.member_id not in group.members)
+        )
         for entry in plan.entries:
             self._log(entry)
         live = self._groups.get(group.group_id)
@@ -306,10 +313,13 @@ class ConsumerGroups:
             for member_id in known:
                 self._forget_deadlines(group.group_id, member_id)
             return
-        for member_id in live.members.keys() - known:
-            instance_id = live.members[member_id].instance_id
+        for member in filter(None, map(live.members.get, added)):
             self._turn.events.append(
-                MemberAdded(group_id=group.group_id, member_id=member_id, group_instance_id=instance_id)
+                MemberAdded(
+                    group_id=group.group_id,
+                    member_id=member.member_id,
+                    group_instance_id=member.instance_id,
+                )
             )
         for member in live.members.values() if not known else ():
             if member.classic is not None:  # of a group that was classic until now

@@ -1,7 +1,9 @@
 """Static members: a place that is kept, and that only its instance id can take (KIP-345, KIP-848)."""
 
+from kgroup.group.coordinator.events import MemberAdded
 from kgroup.protocol.error_codes import ErrorCode as E
-from tests.group.coordinator.consumer.world import ConsumerWorld, given
+from kgroup.protocol.records.keys import ConsumerGroupMemberMetadataKey
+from tests.group.coordinator.consumer.world import GROUP, ConsumerWorld, given
 
 
 def static_world() -> ConsumerWorld:
@@ -26,6 +28,17 @@ def test_a_member_that_is_back_has_what_it_had_and_nobody_notices() -> None:
     assert world.described().group_epoch == epoch
     assert world.beat("b1").member_epoch == epoch
     assert world.beat("a1", epoch, instance_id="a").error_code is E.FENCED_INSTANCE_ID
+
+
+def test_whoever_takes_a_place_is_told_of_once_though_two_records_name_it() -> None:
+    world = static_world()
+    world.beat("a1", -2, instance_id="a")
+    world.events.clear()
+    records = len(world.log)
+    world.join("a2", "orders", "payments", instance_id="a")
+    written = [record.entry.key for record in world.log[records:]]
+    assert written.count(ConsumerGroupMemberMetadataKey(group_id=GROUP, member_id="a2")) == 2
+    assert [event.member_id for event in world.events if isinstance(event, MemberAdded)] == ["a2"]
 
 
 def test_the_old_id_can_commit_no_more_once_the_place_has_another() -> None:

@@ -5,6 +5,7 @@ from typing import Any
 from uuid import UUID
 
 from kgroup.group.coordinator.coordinator import GroupCoordinator
+from kgroup.group.coordinator.events import GroupEvent
 from kgroup.group.coordinator.metadata_image import FixedImage, TopicImage
 from kgroup.group.coordinator.settings import GroupSettings
 from kgroup.group.coordinator.step import NO_PRODUCER_ID, Request, Step
@@ -55,6 +56,7 @@ class ConsumerWorld:
         at_once: dict[str, Any] = {"initial_rebalance_delay_ms": 0, "consumer_assignment_interval_ms": 0}
         self.settings = GroupSettings(**(at_once | settings))
         self.log: list[LoggedEntry] = []
+        self.events: list[GroupEvent] = []
         self.owned: dict[str, Owned] = {}
         self.epochs: dict[str, int] = {}
         self._ids = count(1)
@@ -98,6 +100,7 @@ class ConsumerWorld:
                 )
             )
         self.answers.update({reply.request_id: reply.body for reply in step.replies})
+        self.events += step.events
 
     def advance(self, ms: int) -> None:
         """Let time pass, through every deadline."""
