@@ -12,9 +12,10 @@ from kgroup.log.format.batch import Damage
 from kgroup.protocol.records.entries import LoggedEntry, OffsetsEntry
 from kgroup.protocol.records.keys import OffsetCommitKey
 from kgroup.protocol.records.values import OffsetCommitValue
-from kgroup.scan.reading.arrow import COMMIT_SCHEMA, Dictionaries
+from kgroup.scan.reading.arrow import COMMIT_SCHEMA, Dictionaries, commits_of
 from kgroup.scan.reading.reader import CHUNK_BYTES, ROWS, RowReader, Slice
-from kgroup.scan.reductions.scan import block_of, split
+from kgroup.scan.reductions.rows_read import rows_read
+from kgroup.scan.reductions.scan import split
 
 PARTITION: Final = 7
 
@@ -80,13 +81,11 @@ def columnar(parts: Iterable[Slice], *, chunk_bytes: int = CHUNK_BYTES, rows: in
     for part in parts:
         reader = RowReader(chunk_bytes=chunk_bytes, rows=rows)
         dictionaries = Dictionaries()
-        for item in reader.read(part):
-            if isinstance(item, Damage):
-                answer.damage.append((len(answer.commits) + len(answer.others), item))
-                continue
-            block = block_of(item, part, reader, COMMIT_SCHEMA.names, dictionaries)
-            answer.commits += block.commits.to_pylist()
-            answer.others += block.others
+        for read in rows_read(part, reader):
+            answer.damage += [(len(answer.commits) + len(answer.others), item) for item in read.damage]
+            commits = commits_of(read.block, read.keys, read.partition, COMMIT_SCHEMA.names, dictionaries)
+            answer.commits += commits.to_pylist()
+            answer.others += read.others
     return answer
 
 

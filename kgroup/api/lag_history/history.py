@@ -22,7 +22,8 @@ from kgroup.report.emit import iso_time
 from kgroup.report.progress import NO_PROGRESS, Progress
 from kgroup.scan.kernels.gather import values_of
 from kgroup.scan.reductions.keyed_rows import CommitKey, KeyedCommits, KeyedRows
-from kgroup.scan.reductions.last_commits import LAST_COLUMNS, Keep, LastPart, LastReader, blocks_of, times_of
+from kgroup.scan.reductions.last_commits import Keep, LastPart, LastReader, times_of
+from kgroup.scan.reductions.rows_read import rows_in_order
 
 if TYPE_CHECKING:
     from kgroup.log.files.sources import Sources
@@ -144,8 +145,8 @@ def history_here(
         # One by one: putting all into one order takes several times the memory of what is kept.
         for _, of_partition in groupby(slices, key=attrgetter("offsets_partition")):
             reader = LastReader(options.keep)
-            for number, block in blocks_of(of_partition, LAST_COLUMNS, advance):
-                reader.add(number, block)
+            for read in rows_in_order(of_partition, advance):
+                reader.add(read)
             part = reader.part()
             problems += part.problems
             extents.append(extent_of(part))

@@ -45,14 +45,14 @@ def values_of(column: "pa.ChunkedArray[Any]") -> NDArray[np.int64]:
         array = chunk.indices if isinstance(chunk, pa.DictionaryArray) else chunk
         memory = array.buffers()[1]
         if memory is not None:
-            values = np.frombuffer(memoryview(memory), _dtype_of(array.type))
+            values = np.frombuffer(memoryview(memory), dtype_of(array.type))
             parts.append(values[array.offset : array.offset + len(array)])
     if len(parts) == 1:
         return parts[0].astype(np.int64, copy=False)
     return np.concatenate([np.empty(0, np.int64), *parts])
 
 
-def _dtype_of(arrow_type: pa.DataType) -> "np.dtype[Any]":
+def dtype_of(arrow_type: pa.DataType) -> "np.dtype[Any]":
     """The dtype of integers, and of floats; `to_pandas_dtype` would want pandas before Arrow 26."""
     if pa.types.is_floating(arrow_type):
         kind = "f"

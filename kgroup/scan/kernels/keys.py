@@ -20,6 +20,7 @@ NO_ROOM: Final = -2
 COMMIT_TAG: Final = 1  # also of keys of type 0: both name the same state when the rest is equal
 GROUP_TAG: Final = -1
 TOPIC_TAG: Final = -2
+PLACE_TAG: Final = -3  # a topic partition: what follows the group in a commit's key
 
 # Columns of `Keys.strings`.
 START: Final = 0

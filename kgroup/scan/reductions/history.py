@@ -15,14 +15,45 @@ from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from kgroup.protocol.records.entries import LoggedEntry, OffsetsEntry
 from kgroup.protocol.records.keys import group_of
-from kgroup.scan.kernels.gather import no_rows, numbers, values_of
-from kgroup.scan.reading.order import begins_of, ordered_by, ranks
-from kgroup.scan.reductions.last_commits import blocks_of
-from kgroup.scan.reductions.scan import ScanBlock, Slice
+from kgroup.scan.kernels.furthest import (
+    COUNT,
+    FIRST,
+    PERIOD_MS,
+    add_commits,
+    keys_of_places,
+    names_of_places,
+    new_furthest,
+    topics_of_places,
+    with_free_places,
+)
+from kgroup.scan.kernels.gather import numbers, values_of
+from kgroup.scan.kernels.keys import Keys, capacity
+from kgroup.scan.kernels.rows import (
+    COMMIT,
+    COMMIT_TIMESTAMP,
+    KEY_ID,
+    KIND,
+    OFFSET,
+    PRODUCER_ID,
+    Rows,
+    new_rows,
+)
+from kgroup.scan.reading.order import begins_of
+from kgroup.scan.reading.reader import Slice
+from kgroup.scan.reductions.rows_read import RowsRead, rows_in_order
+
+__all__ = [
+    "PERIOD_MS",
+    "REACH_SCHEMA",
+    "GroupPlace",
+    "History",
+    "HistoryReader",
+    "merge_histories",
+    "read_history",
+]
 
 _REACH_FIELDS: list["pa.Field[Any]"] = [
     pa.field("topic", pa.string(), nullable=False),
@@ -33,15 +64,8 @@ _REACH_FIELDS: list["pa.Field[Any]"] = [
 REACH_SCHEMA: Final = pa.schema(_REACH_FIELDS)
 """The furthest commit of each period, sorted by topic, partition and time (epoch ms)."""
 
-# The same as it is gathered: names are few, and to compare them row by row is slow.
-_FURTHEST: Final = REACH_SCHEMA.set(
-    0, pa.field("topic", pa.dictionary(pa.int32(), pa.string()), nullable=False)
-)
-PERIOD_MS: Final = 10_000
-_PARTITIONS_MAX: Final = 1 << 16  # of a topic; those beyond are gathered without looking at their age
 _PERIODS: Final = 64  # kept of each partition: those in which somebody committed it, the newest ones
-_ROWS_AT_ONCE: Final = 200_000
-_COLUMNS: Final = ("producer_id", "topic", "partition", "offset", "commit_timestamp", "value_version")
+_ROWS_AT_ONCE: Final = 16_384
 
 # A round this much later than the one before is no part of a storm (`history.timeline.patterns` asks for 30 s
 # or less, and for more where generations were used up between).
@@ -73,48 +97,49 @@ def read_history(slices: Iterable[Slice], advance: Callable[[int], None] = lambd
     read.
     """
     reader = HistoryReader()
-    for partition, block in blocks_of(slices, _COLUMNS, advance):
-        reader.add(partition, block)
+    for read in rows_in_order(slices, advance):
+        reader.add(read)
     return reader.history()
 
 
 class HistoryReader:
-    """Takes the blocks of slices, those of an offsets partition in log order."""
+    """Takes what is read of slices, those of an offsets partition in log order."""
 
     def __init__(self) -> None:
         self._reach = _Reach()
         self._rounds: defaultdict[GroupPlace, list[LoggedEntry]] = defaultdict(list)
 
-    def add(self, partition: int, block: ScanBlock) -> None:
-        """Keep what may count of a block of this offsets partition; it needs no more than `_COLUMNS`."""
-        self._reach.add(block)
-        _add_rounds(self._rounds, partition, block)
+    def add(self, read: RowsRead) -> None:
+        """Keep what may count of it."""
+        self._reach.add(read.reader, read.keys, read.block.rows, read.block.count)
+        _add_rounds(self._rounds, read)
 
     def history(self) -> History:
         """The history in all blocks so far."""
         return History(
-            reach=_with_names(self._reach.table()),
+            reach=self._reach.table(),
             rounds={group: tuple(_bounded(run)) for group, run in self._rounds.items()},
         )
 
 
 def merge_histories(parts: Iterable[History]) -> History:
     """Put together the parts of a log. The parts of an offsets partition must come in log order."""
-    parts = tuple(parts)
+    reach = _Reach()
     rounds: defaultdict[GroupPlace, list[LoggedEntry]] = defaultdict(list)
     for part in parts:
+        reach.add_table(part.reach)
         for group, entries in part.rounds.items():
             rounds[group] += entries
     return History(
-        reach=_with_names(_furthest([_encoded(part.reach) for part in parts])),
+        reach=reach.table(),
         rounds={group: tuple(_bounded(run)) for group, run in rounds.items()},
     )
 
 
-def _add_rounds(rounds: defaultdict[GroupPlace, list[LoggedEntry]], partition: int, block: ScanBlock) -> None:
-    for logged in block.others:
+def _add_rounds(rounds: defaultdict[GroupPlace, list[LoggedEntry]], read: RowsRead) -> None:
+    for logged in read.others:
         if isinstance(logged.entry, OffsetsEntry):
-            run = rounds[partition, group_of(logged.entry.key)]
+            run = rounds[read.partition, group_of(logged.entry.key)]
             run.append(logged)
             if len(run) > 4 * _RUN_MAX:
                 run[:] = _bounded(run)
@@ -143,137 +168,61 @@ def _bounded(entries: Sequence[LoggedEntry]) -> list[LoggedEntry]:
 
 
 class _Reach:
-    """The furthest commit of each partition and period, of blocks."""
+    """The furthest commit of each partition and period."""
 
     def __init__(self) -> None:
-        self._tables: list[pa.Table] = []
-        self._gathered = 0
-        self._kept = 0
-        self._floors = _Floors.of(no_rows(_FURTHEST))
+        self._state = new_furthest(_PERIODS)
+        self._reader: object = None
+        self._place_of = np.empty(0, np.int64)
 
-    def add(self, block: ScanBlock) -> None:
-        table = pa.Table.from_batches([block.commits])
-        counts = (values_of(table["value_version"]) >= 0) & (values_of(table["producer_id"]) < 0)
-        counts &= values_of(table["commit_timestamp"]) >= 0
-        counts &= self._floors.may_count(table)
-        if not counts.any():
+    def add(self, reader: object, keys: Keys, rows: Rows, count: int) -> None:
+        """Take in rows; the ids of their keys are those of `reader`."""
+        if self._reader is not reader:
+            self._reader, self._place_of = reader, np.empty(0, np.int64)
+        if (missing := capacity(keys) - len(self._place_of)) > 0:
+            self._place_of = np.concatenate([self._place_of, np.full(missing, -1, np.int64)])
+        row = 0
+        while (row := add_commits(self._state, self._place_of, keys, rows, row, count)) < count:
+            self._state = with_free_places(self._state)
+
+    def add_table(self, reach: pa.Table) -> None:
+        """Take in what another part of the log left, with REACH_SCHEMA."""
+        if not reach.num_rows:
             return
-        furthest = _of_block(table, np.flatnonzero(counts))
-        self._tables.append(furthest)
-        self._gathered += furthest.num_rows
-        if self._gathered > self._kept + max(_ROWS_AT_ONCE, self._kept // 4):
-            self._tables = [self.table()]
-            self._gathered = self._kept = self._tables[0].num_rows
-            self._floors = _Floors.of(self._tables[0])
+        reach = reach.combine_chunks()
+        topics, partitions = reach["topic"], values_of(reach["partition"])
+        codes = values_of(topics.dictionary_encode())
+        begins = begins_of([codes, partitions])
+        firsts = np.flatnonzero(begins)
+        names = topics.take(numbers(firsts)).to_pylist()
+        keys = keys_of_places(zip(map(str, names), partitions[firsts].tolist(), strict=True))
+        key_ids = np.cumsum(begins) - 1
+        offsets, times = values_of(reach["offset"]), values_of(reach["commit_timestamp"])
+        rows = new_rows(_ROWS_AT_ONCE)
+        rows[KIND], rows[PRODUCER_ID] = COMMIT, -1
+        for start in range(0, len(key_ids), _ROWS_AT_ONCE):
+            some = slice(start, start + _ROWS_AT_ONCE)
+            count = len(key_ids[some])
+            for column, values in ((KEY_ID, key_ids), (OFFSET, offsets), (COMMIT_TIMESTAMP, times)):
+                rows[column, :count] = values[some]
+            self.add(keys, keys, rows, count)
 
     def table(self) -> pa.Table:
-        """As `_FURTHEST`."""
-        return _furthest(self._tables)
-
-
-@dataclass(frozen=True, slots=True)
-class _Floors:
-    """The time (epoch ms) from which commits may count in partitions whose newest periods are all taken.
-
-    A log comes offsets partition by offsets partition, each of the whole time: but for the first ones nearly
-    all that is in them is too old. `floors` has those of a topic's partitions from 0 on, one topic after the
-    other.
-    """
-
-    topics: Mapping[str, int]
-    starts: NDArray[np.int64]
-    sizes: NDArray[np.int64]
-    floors: NDArray[np.int64]
-
-    @classmethod
-    def of(cls, furthest: pa.Table) -> "_Floors":
-        """The floors by the commits so far, in one chunk and as `_furthest` sorts them."""
-        if not furthest.num_rows:
-            return cls({}, *(np.zeros(1, np.int64) for _ in range(3)))
-        topics = furthest["topic"].chunk(0)
-        assert isinstance(topics, pa.DictionaryArray)
-        codes, partitions = values_of(furthest["topic"]), values_of(furthest["partition"])
-        first = np.flatnonzero(begins_of([codes, partitions]))
-        is_full = np.diff(first, append=len(codes)) >= _PERIODS
-        first = first[is_full & (partitions[first] >= 0) & (partitions[first] < _PARTITIONS_MAX)]
-        codes, partitions = codes[first], partitions[first]
-        sizes = np.zeros(len(topics.dictionary), np.int64)
-        np.maximum.at(sizes, codes, partitions + 1)
-        starts = np.cumsum(sizes) - sizes
-        floors = np.full(int(sizes.sum()) + 1, np.iinfo(np.int64).min)
-        floors[starts[codes] + partitions] = (
-            values_of(furthest["commit_timestamp"])[first] // PERIOD_MS * PERIOD_MS
+        """With REACH_SCHEMA."""
+        state = self._state
+        topic_partitions = names_of_places(state.places)
+        order = np.array(sorted(range(len(topic_partitions)), key=topic_partitions.__getitem__), np.int64)
+        counts = state.rings[order, COUNT]
+        places = np.repeat(order, counts)
+        index = np.arange(len(places)) - np.repeat(np.cumsum(counts) - counts, counts)
+        slots = (state.rings[places, FIRST] + index) % len(state.times)
+        partitions = np.array([partition for _, partition in topic_partitions], np.int32)
+        return pa.Table.from_arrays(
+            [
+                topics_of_places(state.places, places),
+                numbers(partitions[places]),
+                numbers(state.offsets[slots, places]),
+                numbers(state.times[slots, places]),
+            ],
+            schema=REACH_SCHEMA,
         )
-        names = topics.dictionary.to_pylist()
-        return cls({name: code for code, name in enumerate(names)}, starts, sizes, floors)
-
-    def may_count(self, block: pa.Table) -> NDArray[np.bool_]:
-        """True for each commit of a block that is not known to be too old."""
-        topics = block["topic"].chunk(0)
-        assert isinstance(topics, pa.DictionaryArray)
-        numbered = np.array([self.topics.get(name, -1) for name in topics.dictionary.to_pylist()], np.int64)
-        codes, partitions = numbered[values_of(block["topic"])], values_of(block["partition"])
-        is_known = (codes >= 0) & (partitions >= 0) & (partitions < self.sizes[codes])
-        index = np.where(is_known, self.starts[codes] + partitions, -1)
-        newer: NDArray[np.bool_] = values_of(block["commit_timestamp"]) >= self.floors[index]
-        return newer | ~is_known
-
-
-def _of_block(table: pa.Table, rows: NDArray[np.int64]) -> pa.Table:
-    topics = table["topic"].chunk(0)
-    assert isinstance(topics, pa.DictionaryArray)
-    codes, partitions, offsets, times = (
-        values_of(table[name])[rows] for name in ("topic", "partition", "offset", "commit_timestamp")
-    )
-    chosen = _furthest_rows([codes, partitions], offsets, times)
-    return pa.Table.from_arrays(
-        [
-            pa.DictionaryArray.from_arrays(numbers(codes[chosen]), topics.dictionary, safe=False),
-            *(numbers(values[chosen]) for values in (partitions, offsets, times)),
-        ],
-        schema=_FURTHEST,
-    )
-
-
-def _encoded(reach: pa.Table) -> pa.Table:
-    """REACH_SCHEMA converted to `_FURTHEST`."""
-    return reach.set_column(0, _FURTHEST.field(0), reach["topic"].dictionary_encode())
-
-
-def _with_names(furthest: pa.Table) -> pa.Table:
-    """`_FURTHEST`, in one chunk, converted to REACH_SCHEMA."""
-    if not furthest.num_rows:
-        return no_rows(REACH_SCHEMA)
-    topics = furthest["topic"].chunk(0)
-    assert isinstance(topics, pa.DictionaryArray)
-    return furthest.set_column(0, REACH_SCHEMA.field(0), topics.dictionary.take(topics.indices))
-
-
-def _furthest(tables: Sequence[pa.Table]) -> pa.Table:
-    """The furthest commit of each partition and period, the newest periods of each partition."""
-    rows = pa.concat_tables([no_rows(_FURTHEST), *tables]).unify_dictionaries().combine_chunks()
-    if not rows.num_rows:
-        return rows
-    keys = [ranks(rows["topic"]), values_of(rows["partition"])]
-    chosen = _furthest_rows(keys, values_of(rows["offset"]), values_of(rows["commit_timestamp"]))
-    begins = begins_of([key[chosen] for key in keys])
-    starts = np.flatnonzero(begins)
-    end = np.append(starts[1:], len(chosen))[np.cumsum(begins) - 1]
-    newest = end - np.arange(len(chosen)) <= _PERIODS
-    return rows.take(numbers(chosen[newest])).combine_chunks()
-
-
-def _furthest_rows(
-    keys: Sequence[NDArray[np.int64]], offsets: NDArray[np.int64], times: NDArray[np.int64]
-) -> NDArray[np.int64]:
-    """Per key and period the row of the highest offset, the earliest of these; sorted by key and period."""
-    by_period = [*keys, times // PERIOD_MS]
-    order = ordered_by(*by_period)
-    starts = np.flatnonzero(begins_of([key[order] for key in by_period]))
-    sizes = np.diff(starts, append=len(order))
-    furthest = offsets[order] == np.repeat(np.maximum.reduceat(offsets[order], starts), sizes)
-    waited = np.where(furthest, times[order], np.iinfo(np.int64).max)
-    is_first = furthest & (waited == np.repeat(np.minimum.reduceat(waited, starts), sizes))
-    # Of equal ones the last is as good as any.
-    chosen = np.maximum.reduceat(np.where(is_first, np.arange(len(order)), -1), starts)
-    return order[chosen]

@@ -4,7 +4,7 @@ A log may be read in parts, by several processes: `last_part` reads one, `merge_
 and `counting` picks the rows that count in the whole.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -13,15 +13,39 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from kgroup.protocol.records.consumer_group import ConsumerGroupMetadataValue
-from kgroup.protocol.records.entries import OffsetsEntry, TransactionMarker
+from kgroup.protocol.records.entries import LoggedEntry, OffsetsEntry, TransactionMarker
 from kgroup.protocol.records.keys import ConsumerGroupMetadataKey, GroupMetadataKey
 from kgroup.protocol.records.values import GroupMetadataValue
 from kgroup.scan.kernels.gather import no_rows, numbers, values_of
+from kgroup.scan.kernels.keys import capacity
+from kgroup.scan.kernels.last_rows import (
+    COUNT,
+    HAS_TOMBSTONE,
+    KEPT_COLUMNS,
+    add_last,
+    new_last_rows,
+    put_out,
+    with_key_capacity,
+)
+from kgroup.scan.kernels.rows import (
+    COMMIT,
+    COMMIT_TIMESTAMP,
+    KEY_ID,
+    KIND,
+    LOG_OFFSET,
+    OFFSET,
+    PRODUCER_ID,
+    RECORD_TIMESTAMP,
+    VALUE_VERSION,
+    Rows,
+)
 from kgroup.scan.reading.arrow import schema_of
 from kgroup.scan.reading.order import begins_of, ordered_by, ranks
+from kgroup.scan.reading.reader import RowReader, Slice
+from kgroup.scan.reductions.key_order import KeyOrder
 from kgroup.scan.reductions.leaps import leaps_of, merge_leaps, no_leaps
-from kgroup.scan.reductions.newest import settle
-from kgroup.scan.reductions.scan import FirstMarker, ScanBlock, Slice, scan
+from kgroup.scan.reductions.newest import FirstMarker, settle
+from kgroup.scan.reductions.rows_read import RowsRead, rows_in_order
 
 LAST_COLUMNS: Final = (
     "offsets_partition",
@@ -35,7 +59,8 @@ LAST_COLUMNS: Final = (
     "commit_timestamp",
     "value_version",  # -1 is a tombstone
 )
-_ROWS_AT_ONCE: Final = 500_000  # gathered before they are reduced
+_ROWS_AT_ONCE: Final = 500_000  # waiting for the ends of their transactions before they are reduced
+_NEEDED: Final = max(KEPT_COLUMNS) + 1  # columns of a waiting row
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,39 +140,25 @@ def last_part(
 ) -> LastPart:
     """Read slices, those of one offsets partition in log order. The rest is as with `last_commits`."""
     reader = LastReader(keep)
-    for partition, block in blocks_of(slices, LAST_COLUMNS, advance):
-        reader.add(partition, block)
+    for read in rows_in_order(slices, advance):
+        reader.add(read)
     return reader.part()
 
 
-def blocks_of(
-    slices: Iterable[Slice], columns: Sequence[str], advance: Callable[[int], None]
-) -> Iterator[tuple[int, ScanBlock]]:
-    """Scan slices one offsets partition after the other, which comes with each block.
-
-    `advance` is called with the size of each slice once it is read. Raises SourceError if a file cannot be
-    read.
-    """
-    for part in sorted(slices, key=lambda part: part.offsets_partition):
-        for block in scan([part], columns=columns):
-            yield part.offsets_partition, block
-        advance(part.end - part.start)
-
-
 class LastReader:
-    """Takes the blocks of slices, all of an offsets partition one after the other and in log order."""
+    """Takes what is read of slices, all of an offsets partition one after the other and in log order."""
 
     def __init__(self, keep: Keep) -> None:
         self._keep = keep
         self._parts: list[LastPart] = []
         self._reading: _PartitionPart | None = None
 
-    def add(self, partition: int, block: ScanBlock) -> None:
-        """Keep what may count of a block with LAST_COLUMNS."""
-        if self._reading is None or self._reading.partition != partition:
+    def add(self, read: RowsRead) -> None:
+        """Keep what may count of it."""
+        if self._reading is None or self._reading.reader is not read.reader:
             self._finish()
-            self._reading = _PartitionPart(partition, self._keep)
-        self._reading.add(block)
+            self._reading = _PartitionPart(read.reader, read.partition, self._keep)
+        self._reading.add(read)
 
     def part(self) -> LastPart:
         """The last commits in all blocks so far."""
@@ -214,8 +225,8 @@ class _Membership:
     def __init__(self) -> None:
         self.groups: dict[str, _Generations] = {}
 
-    def add(self, block: ScanBlock) -> None:
-        for logged in block.others:
+    def add(self, others: Iterable[LoggedEntry]) -> None:
+        for logged in others:
             match logged.entry:
                 case OffsetsEntry(key=GroupMetadataKey(group=group), value=GroupMetadataValue() as value):
                     self._note(group, value.generation, logged.offset)
@@ -239,57 +250,72 @@ class _Membership:
             generations.log_offsets.append(log_offset)
 
 
-@dataclass(slots=True)
 class _PartitionPart:
     """The last rows of one offsets partition, and what its open transactions hold."""
 
-    partition: int
-    keep: Keep
-    _tables: list[pa.Table] = field(default_factory=list)
-    _gathered: int = 0
-    _kept: int = 0
-    _open: list[pa.Table] = field(default_factory=list)
-    _first_markers: dict[tuple[int, int], FirstMarker] = field(default_factory=dict)
-    _membership: _Membership = field(default_factory=_Membership)
-    _problems: list[str] = field(default_factory=list)
-    _leaps: list[pa.Table] = field(default_factory=list)
+    def __init__(self, reader: RowReader, partition: int, keep: Keep) -> None:
+        self.reader = reader
+        self._partition = partition
+        self._keep = keep
+        self._rows = new_last_rows(keep.slots)
+        self._out: list[NDArray[np.int64]] = []
+        self._open: list[Rows] = []
+        self._first_markers: dict[tuple[int, int], FirstMarker] = {}
+        self._membership = _Membership()
+        self._problems: list[str] = []
 
-    def add(self, block: ScanBlock) -> None:
-        self._membership.add(block)
-        self._problems += block.problems()
-        table = pa.Table.from_batches([block.commits])
+    def add(self, read: RowsRead) -> None:
+        self._membership.add(read.others)
+        self._problems += read.problems()
+        rows, count = read.block.rows, read.block.count
         # A tombstone acts at once, even inside a transaction.
-        waits = (values_of(table["producer_id"]) >= 0) & (values_of(table["value_version"]) >= 0)
+        waits = (rows[KIND, :count] == COMMIT) & (rows[PRODUCER_ID, :count] >= 0)
         if waits.any():
-            self._open.append(_chosen(table, waits))
-            table = _chosen(table, ~waits)
-        self._keep(table)
+            rows = rows[:_NEEDED, :count]
+            self._open.append(rows[:, waits])
+            rows = rows[:, ~waits]
+            count = rows.shape[1]
+        self._take(rows, count)
         markers = [
             (logged.entry.producer_id, logged.offset, logged.entry.committed)
-            for logged in block.others
+            for logged in read.others
             if isinstance(logged.entry, TransactionMarker)
         ]
         for producer_id, log_offset, committed in markers:
             self._first_markers.setdefault(
-                (self.partition, producer_id), FirstMarker(committed=committed, log_offset=log_offset)
+                (self._partition, producer_id), FirstMarker(committed=committed, log_offset=log_offset)
             )
         if markers and self._open:
-            waiting = pa.concat_tables(self._open)
+            waiting = np.concatenate(self._open, axis=1)
             ended, is_committed = _outcomes(waiting, markers)
-            self._keep(_chosen(waiting, is_committed))
-            self._open = [_chosen(waiting, ~ended)]
-        if sum(part.num_rows for part in self._open) > _ROWS_AT_ONCE:
-            self._open = [_reduced(self._open, self.keep, per_producer=True)]
+            committed_rows = waiting[:, is_committed]
+            self._take(committed_rows, committed_rows.shape[1])
+            self._open = [waiting[:, ~ended]]
+        if sum(part.shape[1] for part in self._open) > _ROWS_AT_ONCE:
+            self._open = [_last_per_producer(np.concatenate(self._open, axis=1), self._keep)]
+
+    def _take(self, rows: Rows, count: int) -> None:
+        """Take in rows that count, of which the first `count` are good."""
+        self._rows = with_key_capacity(self._rows, capacity(self.reader.keys))
+        period_ms = self._keep.period_ms or 0
+        row = 0
+        while row < count:
+            out = np.empty((_ROWS_AT_ONCE // 8 if period_ms else 0, len(KEPT_COLUMNS)), np.int64)
+            row, written = add_last(self._rows, rows, row, count, period_ms, out, 0)
+            if written:
+                self._out.append(out[:written].copy())
 
     def part(self) -> LastPart:
-        settled = _reduced(self._tables, self.keep, leaps=self._leaps)
+        keyed = KeyOrder(self.reader.keys, self._partition)
+        settled = [_table(keyed, out.T) for out in (*self._out, self._kept(keyed))]
+        waiting = np.concatenate([np.empty((_NEEDED, 0), np.int64), *self._open], axis=1)
         return LastPart(
-            settled=settled,
-            leaps=merge_leaps(self._leaps),
-            waiting=_reduced(self._open, self.keep, per_producer=True),
+            settled=_reduced(settled, self._keep) if self._out else settled[0],
+            leaps=leaps_of(self._rows, keyed),
+            waiting=_reduced([_table(keyed, waiting[list(KEPT_COLUMNS)])], self._keep, per_producer=True),
             first_markers=self._first_markers,
             memberships={
-                (self.partition, group): MembershipChanges(
+                (self._partition, group): MembershipChanges(
                     generations.first, generations.newest, tuple(generations.log_offsets)
                 )
                 for group, generations in self._membership.groups.items()
@@ -297,17 +323,31 @@ class _PartitionPart:
             problems=tuple(self._problems),
         )
 
-    def _keep(self, table: pa.Table) -> None:
-        self._tables.append(table)
-        self._gathered += table.num_rows
-        if self._gathered > max(_ROWS_AT_ONCE, 2 * self._kept):
-            self._tables = [_reduced(self._tables, self.keep, leaps=self._leaps)]
-            self._leaps = [merge_leaps(self._leaps)]
-            self._gathered = self._kept = self._tables[0].num_rows
+    def _kept(self, keyed: KeyOrder) -> NDArray[np.int64]:
+        """The rows of all rings, sorted by key and log offset."""
+        heads = self._rows.heads
+        sizes = heads[:, COUNT] + heads[:, HAS_TOMBSTONE]
+        kept = np.empty((int(sizes.sum()), len(KEPT_COLUMNS)), np.int64)
+        put_out(self._rows, keyed.sorted(np.flatnonzero(sizes)), kept)
+        return kept
+
+
+def _table(keyed: KeyOrder, kept: NDArray[np.int64]) -> pa.Table:
+    """Rows with KEPT_COLUMNS, which are the first index, as LAST_COLUMNS."""
+    of_column = dict(zip(KEPT_COLUMNS, kept, strict=True))
+    columns = {
+        "log_offset": of_column[LOG_OFFSET],
+        "record_timestamp": of_column[RECORD_TIMESTAMP],
+        "producer_id": of_column[PRODUCER_ID],
+        "offset": of_column[OFFSET],
+        "commit_timestamp": of_column[COMMIT_TIMESTAMP],
+        "value_version": of_column[VALUE_VERSION],
+    }
+    return keyed.table(of_column[KEY_ID], columns, schema_of(LAST_COLUMNS))
 
 
 def _outcomes(
-    waiting: pa.Table, markers: Sequence[tuple[int, int, bool]]
+    waiting: Rows, markers: Sequence[tuple[int, int, bool]]
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """The rows that a (producer id, log offset, committed) marker ends, and those of them that it commits.
 
@@ -316,7 +356,7 @@ def _outcomes(
     ordered = np.array(sorted(markers), np.int64)
     # One number for producer and offset together, in the same order.
     producers = np.unique(ordered[:, 0])
-    row_producers, row_offsets = values_of(waiting["producer_id"]), values_of(waiting["log_offset"])
+    row_producers, row_offsets = waiting[PRODUCER_ID], waiting[LOG_OFFSET]
     first = min(int(ordered[:, 1].min()), int(row_offsets.min(initial=ordered[0, 1])))
     span = max(int(ordered[:, 1].max()), int(row_offsets.max(initial=ordered[0, 1]))) - first + 1
     marker_keys = np.searchsorted(producers, ordered[:, 0]) * span + (ordered[:, 1] - first)
@@ -328,21 +368,31 @@ def _outcomes(
     return ended, ended & (ordered[marker, 2] == 1)
 
 
+def _last_per_producer(waiting: Rows, keep: Keep) -> Rows:
+    """The last rows of each key and producer, in log order."""
+    keys = [waiting[KEY_ID], waiting[PRODUCER_ID]]
+    keys += [waiting[COMMIT_TIMESTAMP] // keep.period_ms] if keep.period_ms is not None else []
+    order = ordered_by(*keys, waiting[LOG_OFFSET])
+    kept = order[_places_from_end([key[order] for key in keys]) <= keep.slots]
+    return waiting[:, np.sort(kept)]
+
+
+def _places_from_end(keys: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
+    """Of each of the sorted rows, how many of its key come from it on."""
+    begins = begins_of(keys)
+    ends = np.append(np.flatnonzero(begins)[1:], len(begins))
+    places: NDArray[np.int64] = ends[np.cumsum(begins) - 1] - np.arange(len(begins))
+    return places
+
+
 def _chosen(table: pa.Table, rows: NDArray[np.bool_]) -> pa.Table:
     return table.take(numbers(np.flatnonzero(rows)))
 
 
-def _reduced(
-    tables: Iterable[pa.Table],
-    keep: Keep,
-    *,
-    per_producer: bool = False,
-    leaps: list[pa.Table] | None = None,
-) -> pa.Table:
+def _reduced(tables: Iterable[pa.Table], keep: Keep, *, per_producer: bool = False) -> pa.Table:
     """Per key the newest tombstone and the last rows after it, sorted by key and log offset.
 
-    The period is a part of the key where there are periods; with `per_producer` the producer id is, too. The
-    steps between the rows are put to `leaps`, where there are no periods.
+    The period is a part of the key where there are periods; with `per_producer` the producer id is, too.
     """
     rows = pa.concat_tables([no_rows(schema_of(LAST_COLUMNS)), *tables]).unify_dictionaries().combine_chunks()
     if not rows.num_rows:
@@ -352,14 +402,11 @@ def _reduced(
     keys += [times_of(rows) // keep.period_ms] if keep.period_ms is not None else []
     keys += [values_of(rows["producer_id"])] if per_producer else []
     order = ordered_by(*keys, values_of(rows["log_offset"]))
+    keys = [key[order] for key in keys]
     position = np.arange(len(order))
-    begins = begins_of([key[order] for key in keys])
-    starts = np.flatnonzero(begins)
-    number = np.cumsum(begins) - 1
-    end = np.append(starts[1:], len(order))[number]
+    begins = begins_of(keys)
     is_tombstone = values_of(rows["value_version"])[order] < 0
-    if leaps is not None and keep.period_ms is None:
-        leaps.append(leaps_of(rows, order, begins, is_tombstone))
-    tombstone = np.maximum.reduceat(np.where(is_tombstone, position, -1), starts)[number]
-    kept = (position == tombstone) | ((position > tombstone) & (end - position <= keep.slots))
+    newest = np.maximum.reduceat(np.where(is_tombstone, position, -1), np.flatnonzero(begins))
+    tombstone = newest[np.cumsum(begins) - 1]
+    kept = (position == tombstone) | ((position > tombstone) & (_places_from_end(keys) <= keep.slots))
     return rows.take(numbers(order[kept])).combine_chunks()

@@ -15,10 +15,20 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from kgroup.scan.kernels.gather import no_rows, numbers, values_of
+from kgroup.scan.kernels.last_rows import (
+    EDGE,
+    HAS_EDGE,
+    HAS_MOVE,
+    LONG_STEPS,
+    LONGEST,
+    STEP_COLUMNS,
+    TO,
+    LastRows,
+)
 from kgroup.scan.reading.order import begins_of, ordered_by, ranks
+from kgroup.scan.reductions.key_order import KeyOrder
 
-KEPT: Final = 4
-"""Steps of each key: the longest, and those that it is longer than, which show how fast its reader is."""
+KEPT: Final = LONGEST
 UNKNOWN: Final = -1
 
 _NAME: Final = pa.dictionary(pa.int32(), pa.string())
@@ -42,6 +52,7 @@ _FIELDS: list["pa.Field[Any]"] = [
 LEAP_SCHEMA: Final = pa.schema(_FIELDS)
 """A step, sorted by offsets partition, key and log offset; `from_` is UNKNOWN for a key's first commit."""
 _FROM: Final = ("log_offset", "offset", "commit_timestamp")
+_NUMBERS: Final = ("from_log_offset", "from_offset", "from_timestamp", *_FROM)
 
 
 def no_leaps() -> pa.Table:
@@ -49,34 +60,29 @@ def no_leaps() -> pa.Table:
     return no_rows(LEAP_SCHEMA)
 
 
-def leaps_of(
-    rows: pa.Table, order: NDArray[np.int64], begins: NDArray[np.bool_], removed: NDArray[np.bool_]
-) -> pa.Table:
-    """The longest steps among commits, the last one of each key that moved it, and the first of each key.
-
-    `order` sorts them by key and log offset; in that order `begins` says where a key begins, and `removed`
-    which are tombstones.
-    """
-    producers = values_of(rows["producer_id"])
-    if bool((producers >= 0).any()):
-        plain = (producers < 0)[order]
-        number = (np.cumsum(begins) - 1)[plain]
-        order, removed, begins = order[plain], removed[plain], np.ones(int(plain.sum()), np.bool_)
-        begins[1:] = number[1:] != number[:-1]
-    if not len(order):
+def leaps_of(kept: LastRows, keyed: KeyOrder) -> pa.Table:
+    """The longest steps among commits, the last one of each key that moved it, and the first of each key."""
+    heads = kept.heads
+    edges, moved = (np.flatnonzero(heads[:, column]) for column in (HAS_EDGE, HAS_MOVE))
+    found = [_steps_of(moved, kept.moves[moved])]
+    for rank in range(KEPT):
+        long = np.flatnonzero(heads[:, LONG_STEPS] > rank)
+        found.append(_steps_of(long, kept.longest[rank, long]))
+    first = np.full((len(edges), STEP_COLUMNS), UNKNOWN, np.int64)
+    first[:, TO:] = heads[edges, EDGE : EDGE + len(_FROM)]
+    steps = np.concatenate([*found, _steps_of(edges, first)])
+    if not len(steps):
         return no_leaps()
-    offsets = values_of(rows["offset"])[order]
-    step = np.zeros(len(order), np.int64)
-    np.subtract(offsets[1:], offsets[:-1], out=step[1:])
-    step[begins | removed] = 0
-    step[1:][removed[:-1]] = 0
-    starts = np.flatnonzero(begins)
-    edges = starts[~removed[starts]]
-    chosen = np.union1d(_longest(step, starts), _last_moves(step, starts))
-    after = np.concatenate([edges, chosen])
-    before = np.concatenate([np.full(len(edges), -1), chosen - 1])
-    sorted_ = np.argsort(after, kind="stable")  # where both are, the first of a key stands before its step
-    return _table(rows, order, before[sorted_], after[sorted_])
+    places = keyed.places(steps[:, 0])
+    order = ordered_by(places, steps[:, 1 + TO])
+    order = order[begins_of([places[order], steps[order, 1 + TO]])]  # the last one may be a longest one
+    return keyed.table(
+        steps[order, 0], {name: steps[order, 1 + column] for column, name in enumerate(_NUMBERS)}, LEAP_SCHEMA
+    )
+
+
+def _steps_of(key_ids: NDArray[np.int64], steps: NDArray[np.int64]) -> NDArray[np.int64]:
+    return np.concatenate([key_ids[:, None], steps], axis=1)
 
 
 def merge_leaps(leaps: Iterable[pa.Table], lasts: Sequence[pa.Table] = ()) -> pa.Table:

@@ -159,7 +159,10 @@ def _newest_of_partition(partition: int, slices: Sequence[Slice], verify_crc: bo
     rows = RowReader(check_crc=verify_crc)
     reading = NewestReader(partition, rows)
     for item in chain.from_iterable(rows.read(part) for part in slices):
-        reading.add(item)
+        if isinstance(item, Damage):
+            reading.add_damage([item])
+        else:
+            reading.add(item)
     return reading.newest(slices, verify_crc=verify_crc)
 
 
@@ -174,16 +177,17 @@ class NewestReader:
         self._damage: list[Damage] = []
         self._records = 0
 
-    def add(self, item: RowBlock | Damage) -> None:
+    def add_damage(self, damage: Iterable[Damage]) -> None:
+        """Note what lies in front of the next block, or at the end."""
+        self._damage += damage
+
+    def add(self, block: RowBlock) -> None:
         """Keep what may count of a block."""
-        if isinstance(item, Damage):
-            self._damage.append(item)
-            return
-        self._records += item.count
-        for row, entry in item.others:
+        self._records += block.count
+        for row, entry in block.others:
             key = entry.key if isinstance(entry, Undecodable) else None
-            self._undecodable[key] = logged_entry(item, row, self._partition, entry)
-        self._state = reduce(self._state, item.rows, item.count, item.buffer, capacity(self._rows.keys))
+            self._undecodable[key] = logged_entry(block, row, self._partition, entry)
+        self._state = reduce(self._state, block.rows, block.count, block.buffer, capacity(self._rows.keys))
 
     def newest(self, slices: Sequence[Slice], *, verify_crc: bool = True) -> Newest:
         """The records that count in all that was read, which is that of these slices."""

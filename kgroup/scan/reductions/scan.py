@@ -8,44 +8,23 @@ over for every batch that is out of the ordinary.
 Layout: `reading/drive.py` drives the kernel over chunks of a file (`reading/chunk.py`) and fills blocks of
 rows (`kernels/rows.py`); `kernels/batches.py` walks batches, `keys.py` turns keys into integers, `crc.py`
 checks. A consumer takes the blocks: `reading/arrow.py` makes columns of them, `newest.py` the newest row per
-key (by the rules of `kernels/newest_rows.py`, in the memory of `kernels/cells.py`).
+key (by the rules of `kernels/newest_rows.py`, in the memory of `kernels/cells.py`), `history.py` the furthest
+commits (`kernels/furthest.py`).
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from itertools import groupby
+from dataclasses import dataclass
+from itertools import chain, groupby
 
-import numpy as np
 import pyarrow as pa
 
-from kgroup.log.files.damage_text import damage_text, undecodable_text
 from kgroup.log.format.batch import Damage
-from kgroup.protocol.records.codec import decode_entry
-from kgroup.protocol.records.entries import LoggedEntry, OffsetsEntry, TransactionMarker, Undecodable
-from kgroup.scan.kernels.keys import key_bytes
-from kgroup.scan.kernels.rows import (
-    ABORTED,
-    COMMITTED,
-    DROPPED,
-    KEY_ID,
-    KIND,
-    LEADER_EPOCH,
-    OFFSET,
-    PRODUCER_ID,
-    TOMBSTONE,
-)
-from kgroup.scan.reading.arrow import COMMIT_SCHEMA, Dictionaries, commits_of, schema_of
-from kgroup.scan.reading.reader import RowBlock, RowReader, Slice
+from kgroup.protocol.records.entries import LoggedEntry
+from kgroup.scan.reading.arrow import COMMIT_SCHEMA, Dictionaries, commits_of
+from kgroup.scan.reading.reader import RowReader, Slice
 from kgroup.scan.reading.split import split, split_among_others
-from kgroup.scan.reductions.newest import (
-    FirstMarker,
-    Newest,
-    logged_entry,
-    merge,
-    newest,
-    newest_time,
-    value_bytes,
-)
+from kgroup.scan.reductions.newest import FirstMarker, Newest, merge, newest, newest_time
+from kgroup.scan.reductions.rows_read import rows_read
 
 __all__ = [
     "COMMIT_SCHEMA",
@@ -76,13 +55,6 @@ class ScanBlock:
     others: tuple[LoggedEntry, ...]
     damage: tuple[Damage, ...]
 
-    def problems(self) -> Iterator[str]:
-        """The unreadable parts: the damage, then records that say nothing."""
-        yield from map(damage_text, self.damage)
-        for logged in self.others:
-            if isinstance(logged.entry, Undecodable):
-                yield undecodable_text(logged, logged.entry)
-
 
 def scan(
     slices: Iterable[Slice],
@@ -98,59 +70,9 @@ def scan(
     file cannot be read.
     """
     names = tuple(COMMIT_SCHEMA.names if columns is None else columns)
-    for _, parts in groupby(slices, key=lambda part: part.offsets_partition):
+    for partition, parts in groupby(slices, key=lambda part: part.offsets_partition):
         reader = RowReader(check_crc=verify_crc)
         dictionaries = Dictionaries()
-        for part in parts:
-            damage: list[Damage] = []
-            for item in reader.read(part):
-                if isinstance(item, Damage):
-                    damage.append(item)
-                    continue
-                block = block_of(item, part, reader, names, dictionaries, others=others)
-                yield replace(block, damage=tuple(damage))
-                damage.clear()
-            if damage:
-                nothing = schema_of(names).empty_table().to_batches() or [
-                    pa.RecordBatch.from_pylist([], schema_of(names))
-                ]
-                yield ScanBlock(slice=part, commits=nothing[0], others=(), damage=tuple(damage))
-
-
-def block_of(
-    rows: RowBlock,
-    part: Slice,
-    reader: RowReader,
-    columns: Sequence[str],
-    dictionaries: Dictionaries,
-    *,
-    others: bool = True,
-) -> ScanBlock:
-    """Rows that a reader has just read of a slice, with these columns; without damage."""
-    partition = part.offsets_partition
-    return ScanBlock(
-        slice=part,
-        commits=commits_of(rows, reader.keys, partition, columns, dictionaries),
-        others=tuple(_others(rows, reader, partition)) if others else (),
-        damage=(),
-    )
-
-
-def _others(block: RowBlock, reader: RowReader, partition: int) -> Iterator[LoggedEntry]:
-    rows = block.rows
-    judged = dict(block.others)
-    for row in np.flatnonzero(rows[KIND, : block.count] > TOMBSTONE).tolist():
-        entry: OffsetsEntry | Undecodable | TransactionMarker
-        kind = rows[KIND, row]
-        if kind == DROPPED:
-            entry = judged[row]
-        elif kind in (COMMITTED, ABORTED):
-            entry = TransactionMarker(
-                producer_id=int(rows[PRODUCER_ID, row]),
-                producer_epoch=int(rows[LEADER_EPOCH, row]),
-                committed=bool(kind == COMMITTED),
-                coordinator_epoch=int(rows[OFFSET, row]),
-            )
-        else:
-            entry = decode_entry(key_bytes(reader.keys, int(rows[KEY_ID, row])), value_bytes(block, row))
-        yield logged_entry(block, row, partition, entry)
+        for read in chain.from_iterable(rows_read(part, reader, others=others) for part in parts):
+            commits = commits_of(read.block, read.keys, partition, names, dictionaries)
+            yield ScanBlock(slice=read.slice, commits=commits, others=read.others, damage=read.damage)

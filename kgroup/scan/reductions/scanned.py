@@ -6,20 +6,12 @@ from itertools import groupby
 from operator import attrgetter
 from typing import Final
 
-from kgroup.log.format.batch import Damage
-from kgroup.scan.reading.arrow import Dictionaries
 from kgroup.scan.reading.reader import RowReader
 from kgroup.scan.reductions.history import History, HistoryReader
-from kgroup.scan.reductions.last_commits import (
-    LAST_COLUMNS,
-    Keep,
-    LastCommits,
-    LastPart,
-    LastReader,
-    counting,
-)
+from kgroup.scan.reductions.last_commits import Keep, LastCommits, LastPart, LastReader, counting
 from kgroup.scan.reductions.newest import NewestReader
-from kgroup.scan.reductions.scan import Newest, Slice, block_of, merge, newest
+from kgroup.scan.reductions.rows_read import rows_read
+from kgroup.scan.reductions.scan import Newest, Slice, merge, newest
 
 _AT_ONCE_BYTES: Final = 64 * 1024 * 1024
 
@@ -71,17 +63,15 @@ def read_slices(
     counted, last = [], LastReader(keep)
     ordered = sorted(slices, key=attrgetter("offsets_partition"))
     for partition, of_partition in groupby(ordered, key=attrgetter("offsets_partition")):
-        parts, rows, dictionaries = tuple(of_partition), RowReader(), Dictionaries()
-        newest_rows = NewestReader(partition, rows)
+        parts, reader = tuple(of_partition), RowReader()
+        newest_rows = NewestReader(partition, reader)
         for part in parts:
-            for item in rows.read(part):
-                newest_rows.add(item)
-                if isinstance(item, Damage):
-                    continue
-                block = block_of(item, part, rows, LAST_COLUMNS, dictionaries)
-                last.add(partition, block)
+            for read in rows_read(part, reader):
+                newest_rows.add_damage(read.damage)
+                newest_rows.add(read.block)
+                last.add(read)
                 if past is not None:
-                    past.add(partition, block)
+                    past.add(read)
             advance(part.end - part.start)
         counted.append(newest_rows.newest(parts))
     return plan.scanned(merge(counted), last.part(), past.history() if past is not None else None)

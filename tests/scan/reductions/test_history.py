@@ -100,7 +100,6 @@ class TestReach:
         boundaries = [sum(map(len, batches[:count])) for count in range(1, len(batches))]
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(scan_history, "_PERIODS", 2)
-            patch.setattr(scan_history, "_ROWS_AT_ONCE", 2)
             read = history(tmp_path_factory.mktemp("log"), batches, boundaries)
         assert reach(read) == list(furthest(commits, 2))
 
