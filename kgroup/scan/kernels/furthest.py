@@ -5,6 +5,7 @@ rows need no sorting: most are of the newest period, or older than all that are 
 """
 
 from collections.abc import Iterable
+from enum import IntEnum
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -34,48 +35,69 @@ _SIZE_BYTES: Final = 2
 _PARTITION_BYTES: Final = 4
 
 # Columns of `Furthest.rings`.
-FIRST: Final = 0  # the slot of the oldest period that is kept
-COUNT: Final = 1
-FLOOR: Final = 2  # the time from which commits may count: 0 until the ring is full
+FIRST: Final = 0  # where among its rows the oldest period is
+COUNT: Final = 1  # of the periods that are kept
+BEGIN: Final = 2  # of its rows in `kept`
+ROOM: Final = 3  # rows that it has there
+FLOOR: Final = 4  # the time from which commits may count: 0 until the ring is full
+_RING_COLUMNS: Final = 5
+
+# Columns of `Furthest.kept`.
+AT_OFFSET: Final = 0
+AT_MS: Final = 1  # epoch ms
+_KEPT_COLUMNS: Final = 2
+
+_FIRST_ROOM: Final = 4
+_GROWTH: Final = 4
+
+
+class Need(IntEnum):
+    """What the kernel ran out of."""
+
+    NOTHING = 0
+    PLACES = 1
+    ROOM = 2
+
+
+_NOTHING = int(Need.NOTHING)
+_PLACES = int(Need.PLACES)
+_ROOM = int(Need.ROOM)
 
 
 class Furthest(NamedTuple):
     """The state between blocks. The place of a topic partition is its id among `places`.
 
-    `offsets` and `times` (epoch ms) are [slot, place]: slots that nobody has used yet take no memory.
+    `used` has one number: how many rows of `kept` are given to rings. A ring that needs more gets new ones.
     """
 
     places: Keys
     rings: NDArray[np.int64]
-    offsets: NDArray[np.int64]
-    times: NDArray[np.int64]
+    kept: NDArray[np.int64]
+    used: NDArray[np.int64]
 
 
-def new_furthest(periods: int) -> Furthest:
-    """An empty state that keeps so many periods of each topic partition."""
-    return _with_room(new_keys(256), periods)
-
-
-def with_free_places(state: Furthest) -> Furthest:
-    """Room for the topic partition that found none."""
-    larger = _with_room(grown(state.places), len(state.times))
-    count = len(state.rings)
-    larger.rings[:count] = state.rings
-    # A ring begins to turn when it is full: what no ring has reached is left alone.
-    used = int(state.rings[:, COUNT].max())
-    larger.offsets[:used, :count] = state.offsets[:used]
-    larger.times[:used, :count] = state.times[:used]
-    return larger
-
-
-def _with_room(places: Keys, periods: int) -> Furthest:
-    number = capacity(places)
+def new_furthest(places: int = 256) -> Furthest:
+    """An empty state with room for so many topic partitions, a power of two, before it grows."""
+    keys = new_keys(places)
     return Furthest(
-        places=places,
-        rings=np.zeros((number, 3), np.int64),
-        offsets=np.empty((periods, number), np.int64),
-        times=np.empty((periods, number), np.int64),
+        places=keys,
+        rings=np.zeros((capacity(keys), _RING_COLUMNS), np.int64),
+        kept=np.empty((2 * _FIRST_ROOM * places, _KEPT_COLUMNS), np.int64),
+        used=np.zeros(1, np.int64),
     )
+
+
+def with_more(state: Furthest, need: Need) -> Furthest:
+    """Room for what found none."""
+    if need == Need.ROOM:
+        used = int(state.used[0])
+        kept = np.empty((2 * len(state.kept), _KEPT_COLUMNS), np.int64)
+        kept[:used] = state.kept[:used]
+        return state._replace(kept=kept)
+    places = grown(state.places)
+    rings = np.zeros((capacity(places), _RING_COLUMNS), np.int64)
+    rings[: len(state.rings)] = state.rings
+    return state._replace(places=places, rings=rings)
 
 
 def names_of_places(places: Keys) -> list[tuple[str, int]]:
@@ -114,15 +136,21 @@ def _string(topic: str) -> bytes:
 
 @kernel
 def add_commits(
-    state: Furthest, place_of: NDArray[np.int64], keys: Keys, rows: Rows, row: int, count: int
-) -> int:
+    state: Furthest,
+    place_of: NDArray[np.int64],
+    keys: Keys,
+    rows: Rows,
+    row: int,
+    count: int,
+    periods: int,
+) -> tuple[int, int]:
     """Take in the rows from `row` on: the commits outside transactions whose time is not negative.
+
+    So many periods of each topic partition are kept. `place_of` is by key id, -1 where the place was not
+    asked for yet. Returns what it ran out of (`Need`), and at which row.
 
     A log comes offsets partition by offsets partition, each of the whole time: but for the first ones nearly
     all that is in them is too old.
-
-    `place_of` is by key id, -1 where the place was not asked for yet. Returns the row whose place found no
-    room, `count` if all did.
     """
     while row < count:
         time = rows[COMMIT_TIMESTAMP, row]
@@ -132,12 +160,14 @@ def add_commits(
             if place < 0:
                 place = _place(state.places, keys, key)
                 if place < 0:
-                    return row
+                    return _PLACES, row
                 place_of[key] = place
             if time >= state.rings[place, FLOOR]:
-                _add(state, place, rows[OFFSET, row], time)
+                need = _add(state, place, rows[OFFSET, row], time, periods)
+                if need != _NOTHING:
+                    return need, row
         row += 1
-    return row
+    return _NOTHING, row
 
 
 @outlined
@@ -152,47 +182,73 @@ def _place(places: Keys, keys: Keys, key: int) -> int:
 
 
 @helper
-def _add(state: Furthest, place: int, offset: int, time: int) -> None:
-    periods = len(state.times)
+def _add(state: Furthest, place: int, offset: int, time: int, periods: int) -> int:
+    rings, kept = state.rings, state.kept
     period = time // PERIOD_MS
-    first = state.rings[place, FIRST]
-    count = state.rings[place, COUNT]
+    first, count, start, room = (
+        rings[place, FIRST],
+        rings[place, COUNT],
+        rings[place, BEGIN],
+        rings[place, ROOM],
+    )
     # How many of the ring are of this period or an older one.
     below, above = 0, count
-    if count > 0 and state.times[_slot(first, count - 1, periods), place] // PERIOD_MS <= period:
+    if count > 0 and kept[_row(start, first, count - 1, room), AT_MS] // PERIOD_MS <= period:
         below = count
     while below < above:
         middle = (below + above) >> 1
-        if state.times[_slot(first, middle, periods), place] // PERIOD_MS <= period:
+        if kept[_row(start, first, middle, room), AT_MS] // PERIOD_MS <= period:
             below = middle + 1
         else:
             above = middle
     if below > 0:
-        slot = _slot(first, below - 1, periods)
-        kept = state.times[slot, place]
-        if kept // PERIOD_MS == period:
-            if offset > state.offsets[slot, place] or (offset == state.offsets[slot, place] and time < kept):
-                state.offsets[slot, place] = offset
-                state.times[slot, place] = time
-            return
+        row = _row(start, first, below - 1, room)
+        if kept[row, AT_MS] // PERIOD_MS == period:
+            furthest = kept[row, AT_OFFSET]
+            if offset > furthest or (offset == furthest and time < kept[row, AT_MS]):
+                kept[row, AT_OFFSET] = offset
+                kept[row, AT_MS] = time
+            return _NOTHING
     if count == periods:
-        first = _slot(first, 1, periods)
-        state.rings[place, FIRST] = first
+        first = first + 1 if first + 1 < room else 0
+        rings[place, FIRST] = first
         count -= 1
         below -= 1
+    elif count == room:
+        if not _give_room(state, place, periods):
+            return _ROOM
+        start, room = rings[place, BEGIN], rings[place, ROOM]
     for index in range(count, below, -1):
-        to, from_ = _slot(first, index, periods), _slot(first, index - 1, periods)
-        state.offsets[to, place] = state.offsets[from_, place]
-        state.times[to, place] = state.times[from_, place]
-    slot = _slot(first, below, periods)
-    state.offsets[slot, place] = offset
-    state.times[slot, place] = time
-    state.rings[place, COUNT] = count + 1
+        row, before = _row(start, first, index, room), _row(start, first, index - 1, room)
+        kept[row, AT_OFFSET] = kept[before, AT_OFFSET]
+        kept[row, AT_MS] = kept[before, AT_MS]
+    row = _row(start, first, below, room)
+    kept[row, AT_OFFSET] = offset
+    kept[row, AT_MS] = time
+    rings[place, COUNT] = count + 1
     if count + 1 == periods:
-        state.rings[place, FLOOR] = state.times[first, place] // PERIOD_MS * PERIOD_MS
+        rings[place, FLOOR] = kept[start + first, AT_MS] // PERIOD_MS * PERIOD_MS
+    return _NOTHING
+
+
+@outlined
+def _give_room(state: Furthest, place: int, periods: int) -> bool:
+    """Move a ring, which has not begun to turn, to where it has more rows; False if there are none left."""
+    rings, kept = state.rings, state.kept
+    room = min(max(rings[place, ROOM] * _GROWTH, _FIRST_ROOM), periods)
+    start = state.used[0]
+    if start + room > len(kept):
+        return False
+    for index in range(rings[place, COUNT]):
+        for column in range(_KEPT_COLUMNS):
+            kept[start + index, column] = kept[rings[place, BEGIN] + index, column]
+    rings[place, BEGIN] = start
+    rings[place, ROOM] = room
+    state.used[0] = start + room
+    return True
 
 
 @helper
-def _slot(first: int, index: int, periods: int) -> int:
-    slot = first + index
-    return slot - periods if slot >= periods else slot
+def _row(start: int, first: int, index: int, room: int) -> int:
+    index += first
+    return start + (index - room if index >= room else index)

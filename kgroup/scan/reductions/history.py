@@ -19,15 +19,20 @@ import pyarrow as pa
 from kgroup.protocol.records.entries import LoggedEntry, OffsetsEntry
 from kgroup.protocol.records.keys import group_of
 from kgroup.scan.kernels.furthest import (
+    AT_MS,
+    AT_OFFSET,
+    BEGIN,
     COUNT,
     FIRST,
     PERIOD_MS,
+    ROOM,
+    Need,
     add_commits,
     keys_of_places,
     names_of_places,
     new_furthest,
     topics_of_places,
-    with_free_places,
+    with_more,
 )
 from kgroup.scan.kernels.gather import numbers, values_of
 from kgroup.scan.kernels.keys import Keys, capacity
@@ -171,7 +176,7 @@ class _Reach:
     """The furthest commit of each partition and period."""
 
     def __init__(self) -> None:
-        self._state = new_furthest(_PERIODS)
+        self._state = new_furthest()
         self._reader: object = None
         self._place_of = np.empty(0, np.int64)
 
@@ -181,9 +186,10 @@ class _Reach:
             self._reader, self._place_of = reader, np.empty(0, np.int64)
         if (missing := capacity(keys) - len(self._place_of)) > 0:
             self._place_of = np.concatenate([self._place_of, np.full(missing, -1, np.int64)])
-        row = 0
-        while (row := add_commits(self._state, self._place_of, keys, rows, row, count)) < count:
-            self._state = with_free_places(self._state)
+        need, row = add_commits(self._state, self._place_of, keys, rows, 0, count, _PERIODS)
+        while need != Need.NOTHING:
+            self._state = with_more(self._state, Need(need))
+            need, row = add_commits(self._state, self._place_of, keys, rows, row, count, _PERIODS)
 
     def add_table(self, reach: pa.Table) -> None:
         """Take in what another part of the log left, with REACH_SCHEMA."""
@@ -215,14 +221,15 @@ class _Reach:
         counts = state.rings[order, COUNT]
         places = np.repeat(order, counts)
         index = np.arange(len(places)) - np.repeat(np.cumsum(counts) - counts, counts)
-        slots = (state.rings[places, FIRST] + index) % len(state.times)
+        rings = state.rings[places]
+        kept = state.kept[rings[:, BEGIN] + (rings[:, FIRST] + index) % rings[:, ROOM]]
         partitions = np.array([partition for _, partition in topic_partitions], np.int32)
         return pa.Table.from_arrays(
             [
                 topics_of_places(state.places, places),
                 numbers(partitions[places]),
-                numbers(state.offsets[slots, places]),
-                numbers(state.times[slots, places]),
+                numbers(kept[:, AT_OFFSET].copy()),
+                numbers(kept[:, AT_MS].copy()),
             ],
             schema=REACH_SCHEMA,
         )
