@@ -30,7 +30,7 @@ class Windows:
         self.commits = CommitColumns(
             offsets=offsets,
             timestamps=values_of(table["commit_timestamp"]),
-            lags=np.full(len(offsets), UNKNOWN),
+            lags=np.broadcast_to(UNKNOWN, len(offsets)),
         )
         """The commits of all keys, one after the other."""
         self._log_offsets = values_of(table["log_offset"])
@@ -38,26 +38,31 @@ class Windows:
         partitions = values_of(table["partition"])
         keys = (values_of(table["group"]), values_of(table["topic"]), partitions, self._offsets_partitions)
         starts = np.flatnonzero(begins_of(keys))
+        self._starts, self._stops = starts, np.append(starts, table.num_rows)[1:]
         firsts = table.select(["group", "topic"]).take(numbers(starts))
-        ends = np.append(starts, table.num_rows)[1:]
-        timestamps = self.commits.timestamps
-        self._bounds: dict[tuple[str, str, int], tuple[int, int]] = {}
-        for group, topic, partition, start, end in zip(
-            firsts["group"].to_pylist(),
-            firsts["topic"].to_pylist(),
-            partitions[starts].tolist(),
-            starts.tolist(),
-            ends.tolist(),
-            strict=True,
+        newest_ms = self.commits.timestamps[self._stops - 1]
+        self._numbers: dict[str, dict[tuple[str, int], int]] = {}
+        """By group, topic and partition: which of the keys it is that `_starts` and `_stops` are of."""
+        for number, (group, topic, partition) in enumerate(
+            zip(
+                firsts["group"].to_pylist(),
+                firsts["topic"].to_pylist(),
+                partitions[starts].tolist(),
+                strict=True,
+            )
         ):
-            key = str(group), str(topic), partition
-            known = self._bounds.get(key)
-            if known is None or timestamps[end - 1] > timestamps[known[1] - 1]:
-                self._bounds[key] = start, end
+            of_group = self._numbers.setdefault(str(group), {})
+            known = of_group.get((str(topic), partition))
+            if known is None or newest_ms[number] > newest_ms[known]:
+                of_group[str(topic), partition] = number
+
+    def _bounds(self, group: str, topic: str, partition: int) -> tuple[int, int]:
+        number = self._numbers.get(group, {}).get((topic, partition))
+        return _NOWHERE if number is None else (int(self._starts[number]), int(self._stops[number]))
 
     def find(self, group: str, topic: str, partition: int) -> CommitWindow:
         """The window of a key, one without slots if it has no commits."""
-        start, end = self._bounds.get((group, topic, partition), _NOWHERE)
+        start, end = self._bounds(group, topic, partition)
         if start == end:
             return NO_COMMITS
         rows = slice(start, end)
@@ -80,9 +85,7 @@ class Windows:
         """The same of many rows, over `commits`."""
         bounds = np.array(
             [
-                _NOWHERE
-                if row.current_offset is None
-                else self._bounds.get((row.group, row.topic, row.partition), _NOWHERE)
+                _NOWHERE if row.current_offset is None else self._bounds(row.group, row.topic, row.partition)
                 for row in rows
             ],
             np.int64,

@@ -15,6 +15,7 @@ from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from kgroup.protocol.records.entries import LoggedEntry, OffsetsEntry
 from kgroup.protocol.records.keys import group_of
@@ -71,6 +72,7 @@ REACH_SCHEMA: Final = pa.schema(_REACH_FIELDS)
 
 _PERIODS: Final = 64  # kept of each partition: those in which somebody committed it, the newest ones
 _ROWS_AT_ONCE: Final = 16_384
+_PLACES_AT_ONCE: Final = 1024
 
 # A round this much later than the one before is no part of a storm (`history.timeline.patterns` asks for 30 s
 # or less, and for more where generations were used up between).
@@ -215,21 +217,24 @@ class _Reach:
 
     def table(self) -> pa.Table:
         """With REACH_SCHEMA."""
-        state = self._state
-        topic_partitions = names_of_places(state.places)
+        topic_partitions = names_of_places(self._state.places)
         order = np.array(sorted(range(len(topic_partitions)), key=topic_partitions.__getitem__), np.int64)
-        counts = state.rings[order, COUNT]
-        places = np.repeat(order, counts)
-        index = np.arange(len(places)) - np.repeat(np.cumsum(counts) - counts, counts)
-        rings = state.rings[places]
-        kept = state.kept[rings[:, BEGIN] + (rings[:, FIRST] + index) % rings[:, ROOM]]
         partitions = np.array([partition for _, partition in topic_partitions], np.int32)
-        return pa.Table.from_arrays(
+        some = (order[start : start + _PLACES_AT_ONCE] for start in range(0, len(order), _PLACES_AT_ONCE))
+        return pa.Table.from_batches([self._batch(places, partitions) for places in some], REACH_SCHEMA)
+
+    def _batch(self, places: NDArray[np.int64], partitions: NDArray[np.int32]) -> pa.RecordBatch:
+        rings = self._state.rings[places]
+        counts = rings[:, COUNT]
+        number = np.repeat(np.arange(len(places)), counts)
+        index = np.arange(len(number)) - (np.cumsum(counts) - counts)[number]
+        row = rings[number, BEGIN] + (rings[number, FIRST] + index) % rings[number, ROOM]
+        return pa.RecordBatch.from_arrays(
             [
-                topics_of_places(state.places, places),
-                numbers(partitions[places]),
-                numbers(kept[:, AT_OFFSET].copy()),
-                numbers(kept[:, AT_MS].copy()),
+                topics_of_places(self._state.places, places[number]),
+                numbers(partitions[places[number]]),
+                numbers(self._state.kept[row, AT_OFFSET]),
+                numbers(self._state.kept[row, AT_MS]),
             ],
             schema=REACH_SCHEMA,
         )

@@ -105,7 +105,9 @@ class KeyedCommits:
             index for index, key in enumerate(keys) if has_commit[index] and is_wanted(key.group, key.topic)
         ]
         changes = {key: changed.log_offsets for key, changed in part.memberships.items()}
-        return cls(whole if len(chosen) == len(keys) else whole.at(chosen), changes)
+        # Rows come sorted, but one offsets partition after the other.
+        in_order = sorted(chosen, key=keys.__getitem__)
+        return cls(whole if in_order == list(range(len(keys))) else whole.at(in_order), changes)
 
     @classmethod
     def joined(cls, parts: "Iterable[KeyedCommits]") -> "KeyedCommits":

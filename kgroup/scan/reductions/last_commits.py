@@ -42,6 +42,7 @@ from kgroup.scan.kernels.rows import (
 from kgroup.scan.reading.arrow import schema_of
 from kgroup.scan.reading.order import begins_of, ordered_by, ranks
 from kgroup.scan.reading.reader import RowReader, Slice
+from kgroup.scan.reductions.by_partition import by_partition
 from kgroup.scan.reductions.key_order import KeyOrder
 from kgroup.scan.reductions.leaps import leaps_of, merge_leaps, no_leaps
 from kgroup.scan.reductions.newest import FirstMarker, settle
@@ -79,9 +80,10 @@ class Keep:
 class LastCommits:
     """The last commits that count of each group, topic and partition, no more than were asked for.
 
-    `commits` has columns of COMMIT_SCHEMA, sorted by group, topic, partition, offsets partition, period if
-    there are any, and log offset. Commits before a tombstone are left out, and so are those of aborted and of
-    open transactions. With periods tombstones stay (`value_version` -1), and with them what they ended.
+    `commits` has LAST_COLUMNS, and each name one dictionary; it is sorted by offsets partition, group, topic,
+    partition, period if there are any, and log offset. Commits before a tombstone are left out, and so are
+    those of aborted and of open transactions. With periods tombstones stay (`value_version` -1), and with
+    them what they ended.
     `membership_changes`: by (offsets partition, group), the log offsets of records with another generation or
     group epoch than the record before them.
     """
@@ -182,8 +184,8 @@ def merge_last(parts: Iterable[LastPart], keep: Keep) -> LastPart:
         for key, changes in part.memberships.items():
             memberships[key] = _followed(memberships[key], changes) if key in memberships else changes
     return LastPart(
-        settled=_reduced(settled, keep),
-        waiting=_reduced(waiting, keep, per_producer=True),
+        settled=_reduced_together(settled, keep),
+        waiting=_reduced_together(waiting, keep, per_producer=True),
         first_markers=first_markers,
         memberships=memberships,
         leaps=merge_leaps([part.leaps for part in parts], [part.settled for part in parts]),
@@ -194,8 +196,9 @@ def merge_last(parts: Iterable[LastPart], keep: Keep) -> LastPart:
 def counting(part: LastPart, keep: Keep) -> LastCommits:
     """The last commits that count in a whole log."""
     commits = part.settled
-    if keep.period_ms is None:
-        commits = _chosen(commits, values_of(commits["value_version"]) >= 0)
+    is_commit = values_of(commits["value_version"]) >= 0
+    if keep.period_ms is None and not is_commit.all():
+        commits = _chosen(commits, is_commit)
     changes = {key: changes.log_offsets for key, changes in part.memberships.items()}
     return LastCommits(commits=commits, membership_changes=changes, leaps=part.leaps)
 
@@ -387,6 +390,18 @@ def _places_from_end(keys: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
 
 def _chosen(table: pa.Table, rows: NDArray[np.bool_]) -> pa.Table:
     return table.take(numbers(np.flatnonzero(rows)))
+
+
+def _reduced_together(tables: Iterable[pa.Table], keep: Keep, *, per_producer: bool = False) -> pa.Table:
+    """What is left of tables that were reduced before, with one dictionary for each name."""
+
+    def reduced(of_partition: Sequence[pa.Table]) -> pa.Table:
+        if len(of_partition) == 1:
+            return of_partition[0]
+        return _reduced(of_partition, keep, per_producer=per_producer)
+
+    together = [no_rows(schema_of(LAST_COLUMNS)), *by_partition(tables, reduced)]
+    return pa.concat_tables(together).unify_dictionaries()
 
 
 def _reduced(tables: Iterable[pa.Table], keep: Keep, *, per_producer: bool = False) -> pa.Table:

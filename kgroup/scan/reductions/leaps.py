@@ -92,7 +92,7 @@ def merge_leaps(leaps: Iterable[pa.Table], lasts: Sequence[pa.Table] = ()) -> pa
     next are looked at as well.
     """
     leaps = sorted((each for each in leaps if each.num_rows), key=lambda each: _partitions(each)[0])
-    rows = _unified([no_leaps(), *leaps])
+    rows = pa.concat_tables([no_leaps(), *leaps]).unify_dictionaries()
     if all(_partitions(one)[1] < _partitions(other)[0] for one, other in pairwise(leaps)):
         return rows  # of other offsets partitions, so none has a key of another
     if len(lasts) > 1:

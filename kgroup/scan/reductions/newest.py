@@ -31,6 +31,7 @@ from kgroup.scan.kernels.rows import (
 from kgroup.scan.reading.arrow import COMMIT_SCHEMA, Dictionaries, commits_of
 from kgroup.scan.reading.order import begins_of, ordered_by, ranks
 from kgroup.scan.reading.reader import RowBlock, RowReader, Slice
+from kgroup.scan.reductions.by_partition import by_partition
 
 Entry = OffsetsEntry | Undecodable | TransactionMarker
 
@@ -94,7 +95,9 @@ def merge(parts: Iterable[Newest]) -> Newest:
         (part.commits, part.pending, part.first_markers) for part in parts
     )
     return Newest(
-        commits=_newest_commits(settled),
+        commits=pa.concat_tables(
+            [no_rows(COMMIT_SCHEMA), *by_partition(settled, lambda some: newest_rows(pa.concat_tables(some)))]
+        ),
         pending=_newest_pending(pending),
         first_markers=first_markers,
         others=_newest_others(chain.from_iterable(part.others for part in parts)),
@@ -116,23 +119,6 @@ def newest_time(reduced: Newest) -> int | None:
     ]
     newest_ms = max(*commits, *(logged.timestamp_ms for logged in reduced.others), -1)
     return newest_ms if newest_ms >= 0 else None
-
-
-def _newest_commits(tables: Sequence[pa.Table]) -> pa.Table:
-    """The newest rows of all tables; one offsets partition after the other, if possible, to save memory."""
-    by_partition: dict[int, list[pa.Table]] = {}
-    # What was merged before has each offsets partition in a batch of its own.
-    batches = (pa.Table.from_batches([batch]) for table in tables for batch in table.to_batches())
-    for batch in batches:
-        partitions = values_of(batch["offsets_partition"])
-        if not len(partitions):
-            continue
-        if partitions.min() != partitions.max():
-            return newest_rows(pa.concat_tables(tables))
-        by_partition.setdefault(int(partitions[0]), []).append(batch)
-    if not by_partition:
-        return no_rows(COMMIT_SCHEMA)
-    return pa.concat_tables([newest_rows(pa.concat_tables(part)) for _, part in sorted(by_partition.items())])
 
 
 def newest_rows(rows: pa.Table, *, per_producer: bool = False) -> pa.Table:
@@ -175,11 +161,18 @@ class NewestReader:
         self._state = new_reduction()
         self._undecodable: dict[bytes | None, LoggedEntry] = {}
         self._damage: list[Damage] = []
+        self._decoded: dict[object, LoggedEntry] = {}
         self._records = 0
 
     def add_damage(self, damage: Iterable[Damage]) -> None:
         """Note what lies in front of the next block, or at the end."""
         self._damage += damage
+
+    def add_decoded(self, others: Iterable[LoggedEntry]) -> None:
+        """Note the entries of the next block that were decoded for something else, not to do it again."""
+        for logged in others:
+            if isinstance(logged.entry, OffsetsEntry):
+                self._decoded[logged.entry.key] = logged
 
     def add(self, block: RowBlock) -> None:
         """Keep what may count of a block."""
@@ -192,7 +185,7 @@ class NewestReader:
     def newest(self, slices: Sequence[Slice], *, verify_crc: bool = True) -> Newest:
         """The records that count in all that was read, which is that of these slices."""
         state, keys, partition = self._state, self._rows.keys, self._partition
-        others = _others(state, keys, partition)
+        others = _others(state, keys, partition, self._decoded.values())
         hidden = _hidden_by_undecodable(others)
         if hidden:
             others += _newest_decodable(slices, partition, hidden, verify_crc)
@@ -238,14 +231,18 @@ def _first_markers(state: Reduction, partition: int) -> dict[tuple[int, int], Fi
     }
 
 
-def _others(state: Reduction, keys: Keys, partition: int) -> list[LoggedEntry]:
+def _others(
+    state: Reduction, keys: Keys, partition: int, decoded: Iterable[LoggedEntry]
+) -> list[LoggedEntry]:
     """The newest record of each key that is no commit's, decoded."""
     cells = newest_cells(state)
     cells = cells[state.cells[cells, KIND] > TOMBSTONE]
     block = RowBlock(np.ascontiguousarray(state.cells[cells].T), len(cells), state.text)
+    known = {logged.offset: logged for logged in decoded}
     return [
-        logged_entry(block, row, partition, decode_entry(key_bytes(keys, key_id), value_bytes(block, row)))
-        for row, key_id in enumerate(block.rows[KEY_ID].tolist())
+        known.get(offset)
+        or logged_entry(block, row, partition, decode_entry(key_bytes(keys, key_id), value_bytes(block, row)))
+        for row, (key_id, offset) in enumerate(zip(*block.rows[[KEY_ID, LOG_OFFSET]].tolist(), strict=True))
     ]
 
 

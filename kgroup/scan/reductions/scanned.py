@@ -68,6 +68,7 @@ def read_slices(
         for part in parts:
             for read in rows_read(part, reader):
                 newest_rows.add_damage(read.damage)
+                newest_rows.add_decoded(read.others)
                 newest_rows.add(read.block)
                 last.add(read)
                 if past is not None:
