@@ -114,14 +114,15 @@ def with_key_capacity(state: LastRows, capacity: int) -> LastRows:
 
 @kernel
 def add_last(
-    state: LastRows, rows: Rows, row: int, count: int, period_ms: int, out: Table, written: int
+    state: LastRows, rows: Rows, row: int, count: int, period_ms: int, out: Table
 ) -> tuple[int, int]:
     """Take in the rows from `row` on: commits and tombstones.
 
-    With `period_ms` above 0 rings that end are put out, from out[written] on, and steps are not looked at.
-    Returns the row that found no room there, `count` if all did, and what is written now.
+    With `period_ms` above 0 rings that end are put out, and steps are not looked at. Returns the row whose
+    ring found no room in `out`, `count` if all did, and how many rows are there.
     """
     slots = len(state.rings)
+    written = 0
     while row < count:
         kind = rows[KIND, row]
         if kind <= TOMBSTONE:

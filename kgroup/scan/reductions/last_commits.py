@@ -61,6 +61,7 @@ LAST_COLUMNS: Final = (
     "value_version",  # -1 is a tombstone
 )
 _ROWS_AT_ONCE: Final = 500_000  # waiting for the ends of their transactions before they are reduced
+_PUT_OUT: Final = 16_384  # rows of periods that ended, at once
 _NEEDED: Final = max(KEPT_COLUMNS) + 1  # columns of a waiting row
 
 
@@ -275,8 +276,8 @@ class _PartitionPart:
         waits = (rows[KIND, :count] == COMMIT) & (rows[PRODUCER_ID, :count] >= 0)
         if waits.any():
             rows = rows[:_NEEDED, :count]
-            self._open.append(rows[:, waits])
-            rows = rows[:, ~waits]
+            self._open.append(np.compress(waits, rows, axis=1))
+            rows = np.compress(~waits, rows, axis=1)
             count = rows.shape[1]
         self._take(rows, count)
         markers = [
@@ -291,9 +292,9 @@ class _PartitionPart:
         if markers and self._open:
             waiting = np.concatenate(self._open, axis=1)
             ended, is_committed = _outcomes(waiting, markers)
-            committed_rows = waiting[:, is_committed]
-            self._take(committed_rows, committed_rows.shape[1])
-            self._open = [waiting[:, ~ended]]
+            counting = np.compress(is_committed, waiting, axis=1)
+            self._take(counting, counting.shape[1])
+            self._open = [np.compress(~ended, waiting, axis=1)]
         if sum(part.shape[1] for part in self._open) > _ROWS_AT_ONCE:
             self._open = [_last_per_producer(np.concatenate(self._open, axis=1), self._keep)]
 
@@ -301,10 +302,11 @@ class _PartitionPart:
         """Take in rows that count, of which the first `count` are good."""
         self._rows = with_key_capacity(self._rows, capacity(self.reader.keys))
         period_ms = self._keep.period_ms or 0
+        room = self._keep.slots + _PUT_OUT if period_ms else 0
         row = 0
         while row < count:
-            out = np.empty((_ROWS_AT_ONCE // 8 if period_ms else 0, len(KEPT_COLUMNS)), np.int64)
-            row, written = add_last(self._rows, rows, row, count, period_ms, out, 0)
+            out = np.empty((room, len(KEPT_COLUMNS)), np.int64)
+            row, written = add_last(self._rows, rows, row, count, period_ms, out)
             if written:
                 self._out.append(out[:written].copy())
 
@@ -377,7 +379,7 @@ def _last_per_producer(waiting: Rows, keep: Keep) -> Rows:
     keys += [waiting[COMMIT_TIMESTAMP] // keep.period_ms] if keep.period_ms is not None else []
     order = ordered_by(*keys, waiting[LOG_OFFSET])
     kept = order[_places_from_end([key[order] for key in keys]) <= keep.slots]
-    return waiting[:, np.sort(kept)]
+    return waiting.take(np.sort(kept), axis=1)
 
 
 def _places_from_end(keys: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:

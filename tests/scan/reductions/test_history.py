@@ -12,6 +12,8 @@ from kgroup.scan.reductions.history import PERIOD_MS, merge_histories, read_hist
 from kgroup.scan.reductions.scan import Slice
 from tests.log.offsets_log import batch, commit, group_metadata, marker, tombstone, write
 
+pytestmark = pytest.mark.usefixtures("each_tier")
+
 PARTITION = 7
 
 
@@ -102,6 +104,18 @@ class TestReach:
             patch.setattr(scan_history, "_PERIODS", 2)
             read = history(tmp_path_factory.mktemp("log"), batches, boundaries)
         assert reach(read) == list(furthest(commits, 2))
+
+    def test_there_is_room_for_any_number_of_partitions_and_periods(self, tmp_path):
+        # Every partition is far into its periods when the next ones come.
+        commits = [
+            ("t", partition, period * PERIOD_MS + partition)
+            for first in range(0, 600, 200)
+            for period in range(20)
+            for partition in range(first, first + 200)
+        ]
+        read = history(tmp_path, [batch(0, [commit("g", *one) for one in commits])])
+        assert reach(read) == list(furthest(commits, 64))
+        assert reach(merge_histories([read])) == reach(read)
 
     def test_an_empty_log(self, tmp_path):
         read = history(tmp_path, [])

@@ -14,6 +14,8 @@ from kgroup.scan.reductions.last_commits import Keep, counting, last_commits, la
 from kgroup.scan.reductions.scan import Slice
 from tests.log.offsets_log import batch, commit, group_metadata, marker, tombstone, write
 
+pytestmark = pytest.mark.usefixtures("each_tier")
+
 PARTITION = 7
 A, B = ("a", "t", 0), ("b", "t", 0)
 
@@ -179,3 +181,55 @@ def test_of_each_period_the_last_ones_stay_and_a_tombstone_ends_only_what_is_bef
     commits = counting(last_part(slice_per_batch(path), keep), keep).commits
     rows = list(zip((times_of(commits) // 1000).tolist(), commits["offset"].to_pylist(), strict=True))
     assert rows == [(0, 2), (0, 3), (1, -1), (1, 1500)]
+
+
+@settings(max_examples=60)
+@given(
+    commits=st.lists(
+        st.tuples(st.sampled_from([A, B]), st.one_of(st.none(), st.integers(0, 3999))),
+        min_size=1,
+        max_size=30,
+    ),
+    slots=st.integers(1, 3),
+    put_out=st.sampled_from([1, 1000]),
+)
+def test_periods_that_come_in_any_order_keep_their_last_ones(tmp_path_factory, commits, slots, put_out):
+    batches = [
+        batch(at, [tombstone(*key) if offset is None else commit(*key, offset)])
+        for at, (key, offset) in enumerate(commits)
+    ]
+    path = write(tmp_path_factory.mktemp("log"), batches, PARTITION)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(scan_last, "_PUT_OUT", put_out)
+        part = last_part(slice_per_batch(path), Keep(slots=slots, period_ms=1000))
+    kept = defaultdict(list)
+    for at, (key, offset) in enumerate(commits):
+        # Of `commit` the timestamp is the offset and 1; that of a tombstone's record is 1000 and its log offset.
+        of_period = kept[key, (1000 + at if offset is None else offset + 1) // 1000]
+        if offset is None:
+            of_period[:] = [at]
+        else:
+            first = 1 if of_period and commits[of_period[0]][1] is None else 0
+            of_period[first:] = [*of_period[first:], at][-slots:]
+    expected = [at for _, places in sorted(kept.items()) for at in places]
+    assert part.settled["log_offset"].to_pylist() == expected
+
+
+def test_a_partition_of_more_keys_than_there_was_room_for(tmp_path):
+    many = range(5000)
+    batches = [
+        batch(turn * len(many), [commit("a", "t", number, turn + number) for number in many])
+        for turn in range(2)
+    ]
+    assert held(last(tmp_path, batches)) == {("a", "t", number): [number, number + 1] for number in many}
+
+
+def test_the_end_of_a_transaction_finds_its_place_among_many(tmp_path):
+    batches = [
+        batch(0, [commit(*A, 0)], producer_id=5),
+        *(batch(at, [commit(*A, at)]) for at in range(1, 4)),
+        batch(4, [commit(*A, 4)], producer_id=5),
+        batch(5, [commit(*A, 5)]),
+        marker(6, 5, committed=True),
+    ]
+    assert held(last(tmp_path, batches)) == {A: [3, 4, 5]}

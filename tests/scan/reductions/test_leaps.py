@@ -12,6 +12,8 @@ from kgroup.scan.reductions.leaps import KEPT, UNKNOWN, last_moves, longest_step
 from kgroup.scan.reductions.scan import Slice
 from tests.log.offsets_log import batch, commit, marker, tombstone, write
 
+pytestmark = pytest.mark.usefixtures("each_tier")
+
 PARTITION = 7
 A, B = ("a", "t", 0), ("b", "t", 0)
 
@@ -123,3 +125,12 @@ def test_the_last_step_is_the_one_that_moved_though_it_is_short_or_goes_back(tmp
     leaps = counting(part, Keep(slots=3)).leaps
     assert steps_in(last_moves(leaps)) == [(A, 100, 99)], "b has never moved"
     assert (A, 100, 99) not in steps_in(longest_steps(leaps))
+
+
+def test_records_that_are_met_again_are_no_steps(tmp_path):
+    commits = [(A, 1), (A, 3), (A, 30), (A, 31)]
+    path, _ = written(tmp_path, commits)
+    whole = Slice(path=path, offsets_partition=PARTITION, start=0, end=path.stat().st_size)
+    leaps = counting(last_part([whole, whole], Keep(slots=3)), Keep(slots=3)).leaps
+    assert steps_in(longest_steps(leaps)) == [(A, 1, 3), (A, 3, 30), (A, 30, 31)]
+    assert steps_in(last_moves(leaps)) == [(A, 30, 31)]
