@@ -201,10 +201,11 @@ def test_periods_that_come_in_any_order_keep_their_last_ones(tmp_path_factory, c
     path = write(tmp_path_factory.mktemp("log"), batches, PARTITION)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(scan_last, "_PUT_OUT", put_out)
-        part = last_part(slice_per_batch(path), Keep(slots=slots, period_ms=1000))
+        whole = Slice(path=path, offsets_partition=PARTITION, start=0, end=path.stat().st_size)
+        part = last_part([whole], Keep(slots=slots, period_ms=1000))
     kept = defaultdict(list)
     for at, (key, offset) in enumerate(commits):
-        # Of `commit` the timestamp is the offset and 1; that of a tombstone's record is 1000 and its log offset.
+        # Of `commit` the timestamp is the offset and 1; of a tombstone's record, 1000 and the log offset.
         of_period = kept[key, (1000 + at if offset is None else offset + 1) // 1000]
         if offset is None:
             of_period[:] = [at]
@@ -216,12 +217,13 @@ def test_periods_that_come_in_any_order_keep_their_last_ones(tmp_path_factory, c
 
 
 def test_a_partition_of_more_keys_than_there_was_room_for(tmp_path):
-    many = range(5000)
+    few, many = range(10), range(5000)
     batches = [
-        batch(turn * len(many), [commit("a", "t", number, turn + number) for number in many])
-        for turn in range(2)
+        batch(0, [commit("a", "t", number, 0) for number in few]),
+        batch(len(few), [commit("a", "t", number, 1) for number in many]),
     ]
-    assert held(last(tmp_path, batches)) == {("a", "t", number): [number, number + 1] for number in many}
+    kept = held(last(tmp_path, batches, boundaries=[len(batches[0])]))
+    assert kept == {("a", "t", number): [0, 1] if number in few else [1] for number in many}
 
 
 def test_the_end_of_a_transaction_finds_its_place_among_many(tmp_path):

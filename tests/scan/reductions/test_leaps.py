@@ -128,9 +128,9 @@ def test_the_last_step_is_the_one_that_moved_though_it_is_short_or_goes_back(tmp
 
 
 def test_records_that_are_met_again_are_no_steps(tmp_path):
-    commits = [(A, 1), (A, 3), (A, 30), (A, 31)]
+    commits = [(A, 0), (A, 10), (A, 30), (A, 60), (A, 100), (A, 150)]
     path, _ = written(tmp_path, commits)
     whole = Slice(path=path, offsets_partition=PARTITION, start=0, end=path.stat().st_size)
     leaps = counting(last_part([whole, whole], Keep(slots=3)), Keep(slots=3)).leaps
-    assert steps_in(longest_steps(leaps)) == [(A, 1, 3), (A, 3, 30), (A, 30, 31)]
-    assert steps_in(last_moves(leaps)) == [(A, 30, 31)]
+    assert steps_in(longest_steps(leaps)) == longest(commits)
+    assert steps_in(last_moves(leaps)) == moved_last(commits)
