@@ -39,7 +39,7 @@ from kgroup.spark.positions import (
     looked_at,
     to_read,
 )
-from kgroup.spark.reduced_source import SCHEMA, freeze_compiler, packed_row
+from kgroup.spark.reduced_source import SCHEMA, freeze_loaded, packed_row
 from kgroup.spark.reductions import Reduction
 
 if TYPE_CHECKING:
@@ -238,7 +238,7 @@ class SpanReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                     anew = f"offsets {span.begin} to {begin - 1} were removed before they were read"
                 whole = Slice(path=segment, offsets_partition=span.partition, start=0, end=size)
                 yield from self.of_span(replace(span, begin=begin, anew=anew), whole)
-        freeze_compiler()
+        freeze_loaded()
 
     @abstractmethod
     def of_span(self, span: SpanToRead, fetched: "Slice") -> Iterator[pa.RecordBatch]:

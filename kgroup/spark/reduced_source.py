@@ -56,22 +56,22 @@ def read_tasks(
                 continue
             for run in runs:
                 yield packed_row(run.offsets_partition, run.number, reduction.reduce(run.slices))
-    freeze_compiler()
+    freeze_loaded()
 
 
-def freeze_compiler() -> None:
-    """Keep the garbage collector off what numba has loaded, if it has, for as long as this worker lives.
+def freeze_loaded() -> None:
+    """Keep the garbage collector off what this worker has loaded, for as long as it lives.
 
-    PySpark collects all garbage after each task; going through numba's objects took as long as the scan.
+    PySpark collects all garbage after each task: going through the objects of modules took longer than a
+    small task, and through numba's, which may come later, as long as the scan.
     """
     from kgroup.scan.kernels.compile import TIER
 
-    if TIER.is_compiled:
-        _freeze()
+    _freeze(TIER.is_compiled)
 
 
 @cache
-def _freeze() -> None:
+def _freeze(with_compiler: bool) -> None:
     gc.collect()
     gc.freeze()
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
-from kgroup.spark.reduced_source import freeze_compiler
+from kgroup.spark.reduced_source import freeze_loaded
 from kgroup.spark.sources.filters import Condition
 from kgroup.spark.storage import Storage
 
@@ -26,7 +26,7 @@ class TableReader(DataSourceReader):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of a task."""
         yield from self.batches(partition)
-        freeze_compiler()
+        freeze_loaded()
 
     @abstractmethod
     def batches(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
