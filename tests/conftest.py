@@ -3,6 +3,7 @@
 Choose with `HYPOTHESIS_PROFILE=exhaustive pytest …`.
 """
 
+import gc
 import os
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,10 @@ if TYPE_CHECKING:
 
 # Making an archive of Spark's classes goes on behind a session's end, and would do so behind each test's.
 os.environ["KGROUP_JAVA_ARCHIVE"] = "off"
+
+# Some 20,000 tests are many objects that stay. To go through them as often as Python does of itself took a
+# tenth of the run.
+gc.set_threshold(20_000, 20, 20)
 
 settings.register_profile("quick", derandomize=True, deadline=None)
 settings.register_profile("exhaustive", max_examples=5000, deadline=None)

@@ -8,6 +8,7 @@ import pytest
 
 from kgroup.spark import session as session_module
 from kgroup.spark.session import open_session
+from tests.spark.standalone import JAVA_OF_TESTS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="session")
 def spark() -> "Iterator[SparkSession]":
-    conf = {"spark.sql.shuffle.partitions": "2"}
+    conf = {"spark.sql.shuffle.partitions": "2", "spark.driver.extraJavaOptions": JAVA_OF_TESTS}
     with open_session("local[2]", conf) as session:
         yield session
 

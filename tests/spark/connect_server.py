@@ -10,7 +10,7 @@ from pathlib import Path
 import pyspark
 
 from kgroup.spark.java import find_java, launcher_home
-from tests.spark.standalone import LOOPBACK, PATIENCE_S, free_port, wait_for, write_site
+from tests.spark.standalone import JAVA_OF_TESTS, LOOPBACK, PATIENCE_S, free_port, wait_for, write_site
 
 
 @contextmanager
@@ -22,6 +22,7 @@ def connect_server(folder: Path) -> Iterator[str]:
         "spark.connect.grpc.binding.address": LOOPBACK,
         "spark.connect.grpc.binding.port": port,
         "spark.driver.bindAddress": LOOPBACK,
+        "spark.driver.extraJavaOptions": JAVA_OF_TESTS,
         "spark.driver.host": LOOPBACK,
         "spark.driver.memory": "600m",
         "spark.sql.catalogImplementation": "in-memory",

@@ -20,6 +20,7 @@ from kgroup.spark import reductions
 from kgroup.spark import session as session_module
 from kgroup.spark.exchange import KeptBatches
 from kgroup.spark.session import open_session
+from tests.spark.standalone import JAVA_OF_TESTS
 
 if TYPE_CHECKING:
     from pyarrow import RecordBatch
@@ -31,6 +32,8 @@ CONF = {
     "spark.sql.shuffle.partitions": "2",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.extraJavaOptions": JAVA_OF_TESTS,
+    "spark.executor.extraJavaOptions": JAVA_OF_TESTS,
 }
 
 

@@ -15,6 +15,8 @@ from kgroup.spark.java import find_java, launcher_home
 
 LOOPBACK = "127.0.0.1"
 PATIENCE_S = 60
+JAVA_OF_TESTS = "-XX:+UseSerialGC"
+"""For a JVM that lives for seconds and has little garbage: the default collector's threads took a fifth."""
 # Finds kgroup in shipped zips only, so that executors are like machines where it is not installed.
 _SITE = """
 import sys
@@ -51,7 +53,7 @@ def standalone_cluster(folder: Path, workers: int) -> Iterator[str]:
         }
 
         def start(log: Path, service: str, *arguments: str) -> None:
-            command = [java_home / "bin" / "java", "-Xmx200m", "-cp", f"{spark_home}/jars/*"]
+            command = [java_home / "bin" / "java", "-Xmx200m", JAVA_OF_TESTS, "-cp", f"{spark_home}/jars/*"]
             command += [f"org.apache.spark.deploy.{service}", "--host", LOOPBACK, "--webui-port", "0"]
             with log.open("wb") as stream:
                 processes.append(

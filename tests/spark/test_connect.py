@@ -10,6 +10,7 @@ import pytest
 
 pytest.importorskip("grpc", reason="needs kgroup's extra [connect]")
 
+from kgroup.cli.shell.app import main
 from tests.compat.captures import FIXTURES
 from tests.spark.connect_server import connect_server
 from tests.spark.test_lag_html import comparable
@@ -26,10 +27,21 @@ def remote(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield address
 
 
+def command(*arguments: str) -> list[str]:
+    return ["lag-report", str(CAPTURE), *arguments, "-o", "jsonl", "-q"]
+
+
+def here(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[object, str, str]:
+    """The exit status and what is written without Spark."""
+    with pytest.raises(SystemExit) as ended:
+        main(command(*arguments))
+    return ended.value.code, *capsys.readouterr()
+
+
 def report(*arguments: str, module: str = "kgroup") -> tuple[int, str, str]:
-    """The exit status and what is written; of a process for each, as that of the tests has another Spark."""
+    """The same by Spark; of a process for each, as that of the tests has another Spark."""
     answer = subprocess.run(
-        [sys.executable, "-m", module, "lag-report", str(CAPTURE), *arguments, "-o", "jsonl", "-q"],
+        [sys.executable, "-m", module, *command(*arguments)],
         env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])},
         capture_output=True,
         text=True,
@@ -38,26 +50,30 @@ def report(*arguments: str, module: str = "kgroup") -> tuple[int, str, str]:
     return answer.returncode, answer.stdout, answer.stderr
 
 
-def test_rows_statuses_and_the_page_are_the_same(remote: str, tmp_path: Path) -> None:
-    here, there = tmp_path / "here.html", tmp_path / "there.html"
+def test_rows_statuses_and_the_page_are_the_same(
+    remote: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page, page_there = tmp_path / "here.html", tmp_path / "there.html"
     options = ("--status", "--now", "2026-11-20T13:00Z")
-    local = report(*options, "--html", str(here))
+    local = here(capsys, *options, "--html", str(page))
     assert (local[0], local[2]) == (0, "")
     assert local[1].count("\n") > 100
-    assert report(*options, "--html", str(there), "--spark", "--remote", remote, "--ship") == local
-    assert comparable(there, by_spark=True) == comparable(here, by_spark=False)
+    assert report(*options, "--html", str(page_there), "--spark", "--remote", remote, "--ship") == local
+    assert comparable(page_there, by_spark=True) == comparable(page, by_spark=False)
 
 
-def test_the_history_is_the_same(remote: str) -> None:
-    local = report("--windows", "20s")
+def test_the_history_is_the_same(remote: str, capsys: pytest.CaptureFixture[str]) -> None:
+    local = here(capsys, "--windows", "20s")
     assert local[1].count("\n") > 500
     assert report("--windows", "20s", "--spark", "--remote", remote, "--ship") == local
 
 
-def test_findings_of_rows_that_executors_make_are_the_same(remote: str) -> None:
+def test_findings_of_rows_that_executors_make_are_the_same(
+    remote: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     """As of a large log; with them go their statuses."""
     options = ("--stuck", "--now", "2026-11-20T12:42:11Z")
-    local = report(*options)
+    local = here(capsys, *options)
     assert local[1].count("\n") > 5
     spark = ("--spark", "--remote", remote, "--ship")
     assert report(*options, *spark, module="tests.spark.made_there") == local

@@ -13,8 +13,8 @@ import pytest
 
 import kgroup.spark
 from tests.spark.hadoop import Hadoop, hadoop_cluster
-from tests.spark.on_storage import VIEWS, report, reports
-from tests.spark.standalone import standalone_cluster
+from tests.spark.on_storage import EACH_WAY, VIEWS, report, reports
+from tests.spark.standalone import JAVA_OF_TESTS, standalone_cluster
 from tests.spark.storages import LoggedStorage, copy_what_counts, put, s3_server
 
 if TYPE_CHECKING:
@@ -25,6 +25,8 @@ CAPTURES = {"lives": "4.3.1/lives", "stuck": "2.4.1/lives"}
 CONF = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.extraJavaOptions": JAVA_OF_TESTS,
+    "spark.executor.extraJavaOptions": JAVA_OF_TESTS,
     "spark.executor.memory": "480m",
     "spark.sql.shuffle.partitions": "2",
     "spark.speculation": "true",
@@ -77,6 +79,12 @@ def hdfs(captures: dict[str, Path], hadoop: Hadoop) -> LoggedStorage:
     return storage
 
 
+@pytest.fixture(scope="module")
+def each_way(local: dict[str, str]) -> dict[str, str]:
+    """What the local scan says in the views that go every way."""
+    return {f"{name}-{view}": local[f"{name}-{view}"] for name, views in EACH_WAY.items() for view in views}
+
+
 def rows_in(folder: Path) -> dict[str, str]:
     return {path.stem: path.read_text() for path in folder.glob("*.jsonl")}
 
@@ -92,7 +100,7 @@ def test_on_s3_by_the_settings_of_sparks_s3a(
 ) -> None:
     configure(spark, s3)
     for name in CAPTURES:
-        reports(f"{s3.uri}/{name}", tmp_path)
+        reports(f"{s3.uri}/{name}", tmp_path, VIEWS)
     assert rows_in(tmp_path) == local
 
 
@@ -130,10 +138,10 @@ def test_on_s3_by_what_stands_behind_the_uri(
 
 
 @pytest.mark.usefixtures("shared_session")
-def test_on_hdfs(hdfs: LoggedStorage, local: dict[str, str], tmp_path: Path) -> None:
+def test_on_hdfs(hdfs: LoggedStorage, each_way: dict[str, str], tmp_path: Path) -> None:
     for name in CAPTURES:
         reports(f"{hdfs.uri}/{name}", tmp_path)
-    assert rows_in(tmp_path) == local
+    assert rows_in(tmp_path) == each_way
 
 
 def on_cluster(
@@ -156,22 +164,28 @@ def on_cluster(
 
 
 def test_a_standalone_cluster_of_two_workers_reads_s3_and_tries_tasks_twice(
-    s3: LoggedStorage, local: dict[str, str], tmp_path: Path
+    s3: LoggedStorage, each_way: dict[str, str], tmp_path: Path
 ) -> None:
     rows = tmp_path / "rows"
     rows.mkdir()
     with standalone_cluster(tmp_path, workers=2) as master:
         on_cluster(master, s3, {"spark.scheduler.minRegisteredResourcesRatio": "1.0"}, rows)
-    assert rows_in(rows) == local
+    assert rows_in(rows) == each_way
 
 
-def test_yarn_reads_hdfs(hadoop: Hadoop, hdfs: LoggedStorage, local: dict[str, str], tmp_path: Path) -> None:
+def test_yarn_reads_hdfs(
+    hadoop: Hadoop, hdfs: LoggedStorage, each_way: dict[str, str], tmp_path: Path
+) -> None:
     jars = Path(pyspark.__file__).parent / "jars"
+    # Containers are started by the machine's own Java, not by kgroup's launcher.
+    java = f"{JAVA_OF_TESTS} -XX:TieredStopAtLevel=1"
     conf = {
+        "spark.executor.extraJavaOptions": java,
+        "spark.yarn.am.extraJavaOptions": java,
         "spark.yarn.jars": f"local:{jars}/*",
         "spark.yarn.am.memory": "400m",
         "spark.executor.instances": "1",
         "spark.executor.cores": "2",
     }
     on_cluster("yarn", hdfs, conf, tmp_path, HADOOP_CONF_DIR=str(hadoop.conf))
-    assert rows_in(tmp_path) == local
+    assert rows_in(tmp_path) == each_way

@@ -12,9 +12,10 @@ from xml.etree import ElementTree
 
 import pytest
 
-from tests.spark.standalone import PATIENCE_S
+from tests.spark.standalone import JAVA_OF_TESTS, PATIENCE_S
 
 HERE = Path(__file__).parent
+_QUICK_JAVA = (JAVA_OF_TESTS, "-XX:TieredStopAtLevel=1")
 MUST_RUN = "KGROUP_TESTS_WITH_HADOOP"
 """Set where these tests may not be skipped."""
 
@@ -37,7 +38,8 @@ def hadoop_cluster(folder: Path) -> Iterator[Hadoop]:
         process = subprocess.Popen(
             [
                 home / "bin" / "java",
-                *("--add-opens", "java.base/java.lang=ALL-UNNAMED", "-XX:TieredStopAtLevel=1", "-Xmx500m"),
+                *("--add-opens", "java.base/java.lang=ALL-UNNAMED"),
+                *(*_QUICK_JAVA, "-Xmx500m"),
                 *("-cp", classpath, HERE / "MiniHadoop.java", folder),
             ],
             env={**os.environ, "JAVA_HOME": str(home)},  # which containers inherit
@@ -85,6 +87,7 @@ def _classpath(folder: Path) -> str:
             "dependency:build-classpath",
             f"-Dmdep.outputFile={path}",
         ],
+        env={"MAVEN_OPTS": " ".join(_QUICK_JAVA), **os.environ},
         capture_output=True,
         text=True,
         check=False,
