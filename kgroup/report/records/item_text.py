@@ -1,7 +1,7 @@
 """Blocks of records as text: JSON lines, CSV and table rows, byte for byte as the plain path makes them.
 
-The kernel writes what nearly all records are, commits and what ends transactions; the text for a key, a topic
-or a batch is made once. Anything else comes as records and goes through `RecordText`.
+The kernel writes what nearly all records are, commits and what ends transactions; the text for a group, a
+topic or a batch is made once. Anything else comes as records and goes through `RecordText`.
 """
 
 from abc import ABC, abstractmethod
@@ -15,12 +15,10 @@ from numpy.typing import NDArray
 from kgroup.log.files.entries import ReadRecord
 from kgroup.log.files.log_dir import SegmentFile
 from kgroup.log.format.batch import Damage
-from kgroup.protocol.records.codec import decode_entry
-from kgroup.protocol.records.entries import OffsetsEntry, TransactionOutcome
-from kgroup.protocol.records.keys import group_of
+from kgroup.protocol.records.entries import TransactionOutcome
 from kgroup.report.emit import Column, JsonText, Row, csv_field, to_json
 from kgroup.report.records.columns import COLUMNS
-from kgroup.report.records.entry_json import TopicNames, key_json
+from kgroup.report.records.entry_json import TopicNames
 from kgroup.report.records.programs import (
     Piece,
     Programs,
@@ -30,7 +28,7 @@ from kgroup.report.records.programs import (
     csv_field_text,
     csv_line,
     group_piece,
-    key_piece,
+    key_pieces,
     place_pieces,
     programs_of,
     sample_batch,
@@ -45,7 +43,16 @@ from kgroup.report.records.record_json import batch_json, damage_json, group_of_
 from kgroup.report.records.record_text import RecordText
 from kgroup.report.records.text_arena import EMPTY, TextArena, TextNumbers
 from kgroup.scan.kernels.bytes_at import Bytes
-from kgroup.scan.kernels.keys import key_bytes, string_bytes
+from kgroup.scan.kernels.keys import (
+    GROUP,
+    GROUP_TAG,
+    PARTITION,
+    TOPIC,
+    TOPIC_TAG,
+    Keys,
+    ids_with_tag,
+    string_bytes,
+)
 from kgroup.scan.kernels.records import Cell, Form, Head, Table
 from kgroup.scan.kernels.text import SLACK, write_items
 from kgroup.scan.reading.records import RecordBlock, RecordReader
@@ -100,11 +107,11 @@ class ItemText(ABC):
         forms: NDArray[np.int64] = cells[Cell.FORM]
         return forms
 
-    def _key_text(self, entry: OffsetsEntry) -> str:
-        """The text for the key of a commit or a tombstone."""
-        return self._shown_json(to_json(key_json(entry)))
+    def _name_text(self, name: str) -> str:
+        """The text for a group or a topic in the key of a commit or a tombstone."""
+        return self._inside_json(to_json(name))
 
-    def _group_text(self, group: str) -> str:
+    def _group_field(self, group: str) -> str:
         """The text for the group next to the key."""
         return ""
 
@@ -161,8 +168,9 @@ class ItemText(ABC):
         if reader is not self._reader:
             self._reader = reader
             self._kept = TextArena()
-            self._keys, self._groups, self._topics = TextNumbers(), TextNumbers(), TextNumbers()
-            self._topics.put(0, EMPTY)
+            self._groups, self._group_fields = TextNumbers(), TextNumbers()
+            self._topics, self._topic_ids = TextNumbers(), TextNumbers()
+            self._topic_ids.put(0, EMPTY)
             self._words = {
                 column: np.array([self._kept.add(word) for word in words], np.int64)
                 for column, words in batch_words().items()
@@ -178,21 +186,25 @@ class ItemText(ABC):
         """The text for the outcome of a record's transaction."""
 
     def _number_texts(self, reader: RecordReader, cells: Table, items: NDArray[np.int64]) -> None:
-        """Fill the columns of the texts of keys, groups and topic ids."""
+        """Fill the columns of partitions and of the texts of groups, topics and topic ids."""
+        kept, strings = self._kept, reader.keys.strings
         plain = items[cells[Cell.FORM].take(items) <= Form.TOMBSTONE]
         key_ids = cells[Cell.KEY_ID].take(plain)
-        for key_id in self._keys.missing(key_ids):
-            entry = decode_entry(key_bytes(reader.keys, key_id), None)
-            assert isinstance(entry, OffsetsEntry)
-            self._keys.put(key_id, self._kept.add(self._key_text(entry)))
-            self._groups.put(key_id, self._kept.add(self._group_text(group_of(entry.key))))
-        cells[Cell.KEY_TEXT, plain] = self._keys.of(key_ids)
-        cells[Cell.GROUP_TEXT, plain] = self._groups.of(key_ids)
-        numbers = cells[Cell.TOPIC_ID].take(plain)
-        for number in self._topics.missing(numbers):
+        groups, topics = strings[key_ids, GROUP], strings[key_ids, TOPIC]
+        for number, group in _names(reader.keys, GROUP_TAG, self._groups.missing(groups)):
+            self._groups.put(number, kept.add(self._name_text(group)))
+            self._group_fields.put(number, kept.add(self._group_field(group)))
+        for number, topic in _names(reader.keys, TOPIC_TAG, self._topics.missing(topics)):
+            self._topics.put(number, kept.add(self._name_text(topic)))
+        topic_ids = cells[Cell.TOPIC_ID].take(plain)
+        for number in self._topic_ids.missing(topic_ids):
             topic_id = UUID(bytes=string_bytes(reader.topic_ids, number - 1))
-            self._topics.put(number, self._kept.add(self._inside_json(topic_id_text(topic_id, self._names))))
-        cells[Cell.TOPIC_TEXT, plain] = self._topics.of(numbers)
+            self._topic_ids.put(number, kept.add(self._inside_json(topic_id_text(topic_id, self._names))))
+        cells[Cell.PARTITION, plain] = strings[key_ids, PARTITION]
+        cells[Cell.GROUP_TEXT, plain] = self._groups.of(groups)
+        cells[Cell.GROUP_FIELD_TEXT, plain] = self._group_fields.of(groups)
+        cells[Cell.TOPIC_TEXT, plain] = self._topics.of(topics)
+        cells[Cell.TOPIC_ID_TEXT, plain] = self._topic_ids.of(topic_ids)
 
     def _block_texts(
         self, block: RecordBlock, items: NDArray[np.int64], by_hand: Mapping[int, str]
@@ -267,7 +279,7 @@ class JsonItems(ItemText):
             pieces = [
                 *place_pieces(partition, name[1:-1]),
                 *size_pieces(form),
-                *([key_piece(self._shown_json)] if form <= Form.TOMBSTONE else []),
+                *(key_pieces(self._inside_json) if form <= Form.TOMBSTONE else []),
                 *value_pieces(form, self._inside_json),
                 *transaction_pieces(form, self._outcome_text(_COMMITTED)),
                 batch_piece(self._shown_json),
@@ -293,7 +305,7 @@ class CsvItems(ItemText):
     def _inside_json(self, text: str) -> str:
         return text.replace('"', '""')
 
-    def _group_text(self, group: str) -> str:
+    def _group_field(self, group: str) -> str:
         return csv_field_text(csv_field(group, _column("group").kind))
 
     def _outcome_text(self, outcome: TransactionOutcome) -> str:
@@ -310,13 +322,21 @@ class CsvItems(ItemText):
             is_keyed = form <= Form.TOMBSTONE
             pieces = [
                 *place_pieces(partition, name),
-                *([group_piece(), key_piece(self._shown_json)] if is_keyed else []),
+                *([group_piece(), *key_pieces(self._inside_json)] if is_keyed else []),
                 *(value_pieces(form, self._inside_json) if is_keyed else []),
                 *transaction_pieces(form, self._outcome_text(_COMMITTED)),
                 batch_piece(self._shown_json),
             ]
             samples.append((self.line(read, outcome), pieces))
         return programs_of([*samples, written_by_hand(), written_by_hand()], quote='\\""')
+
+
+def _names(keys: Keys, tag: int, numbers: list[int]) -> Iterator[tuple[int, str]]:
+    """The groups or topics of these numbers."""
+    if numbers:
+        ids = ids_with_tag(keys, tag)
+        for number in numbers:
+            yield number, string_bytes(keys, int(ids[number])).decode()
 
 
 def _column(name: str) -> Column:

@@ -22,7 +22,7 @@ from kgroup.protocol.records.entries import OffsetsEntry, RecordType, Transactio
 from kgroup.protocol.records.keys import OffsetCommitKey
 from kgroup.protocol.records.values import OffsetCommitValue
 from kgroup.report.emit import iso_time, to_json
-from kgroup.report.records.entry_json import TopicNames, key_json, topic_id_json
+from kgroup.report.records.entry_json import TopicNames, topic_id_json
 from kgroup.report.records.record_json import batch_json
 from kgroup.scan.kernels.bytes_at import Bytes
 from kgroup.scan.kernels.records import Cell, Form, Head
@@ -111,11 +111,14 @@ def csv_line(fields: Sequence[object]) -> str:
 
 # Numbers that are found nowhere else in the text of a record.
 _NUMBERS: Final = 7_310_000_000_000
+_CELL_NUMBERS: Final = 1000
 _SEGMENT: Final = SegmentFile(path="<segment>", topic=None, partition=_NUMBERS + 1, base_offset=None)
 _KEY_BYTES: Final = 91_117
 _VALUE_BYTES: Final = 93_139
 _METADATA: Final = "<metadata>"
-_KEY: Final = OffsetCommitKey(group="<group>", topic="<topic>", partition=_NUMBERS)
+_KEY: Final = OffsetCommitKey(
+    group="<group>", topic="<topic>", partition=_NUMBERS + _CELL_NUMBERS + Cell.PARTITION
+)
 _TOPIC_ID: Final = UUID(int=0x7C0FFEE << 64)
 _MARKERS: Final = (Form.COMMITTED, Form.ABORTED)
 _MARKER_BYTES: Final = (4, 6)
@@ -251,14 +254,17 @@ def size_pieces(form: Form) -> list[Piece]:
 
 
 def group_piece() -> Piece:
-    """The group of a commit or a tombstone."""
-    return Piece(_KEY.group, Op.TEXT, Cell.GROUP_TEXT)
+    """The group of a commit or a tombstone, next to the key."""
+    return Piece(_KEY.group, Op.TEXT, Cell.GROUP_FIELD_TEXT)
 
 
-def key_piece(shown: Callable[[str], str]) -> Piece:
-    """The key of a commit or a tombstone; `shown` is what becomes of JSON."""
-    entry = OffsetsEntry(RecordType.OFFSET_COMMIT, _KEY, None, None)
-    return Piece(shown(to_json(key_json(entry))), Op.TEXT, Cell.KEY_TEXT)
+def key_pieces(shown: Callable[[str], str]) -> list[Piece]:
+    """The key of a commit or a tombstone; `shown` is what becomes of the JSON of a name."""
+    return [
+        Piece(shown(to_json(_KEY.group)), Op.TEXT, Cell.GROUP_TEXT),
+        Piece(shown(to_json(_KEY.topic)), Op.TEXT, Cell.TOPIC_TEXT),
+        _integer(Cell.PARTITION),
+    ]
 
 
 def value_pieces(form: Form, shown: Callable[[str], str]) -> list[Piece]:
@@ -267,7 +273,7 @@ def value_pieces(form: Form, shown: Callable[[str], str]) -> list[Piece]:
         return [_integer(Cell.OFFSET)]
     if form is Form.TOMBSTONE:
         return []
-    topic_id = Piece(shown(topic_id_text(_TOPIC_ID, {})), Op.TEXT, Cell.TOPIC_TEXT)
+    topic_id = Piece(shown(topic_id_text(_TOPIC_ID, {})), Op.TEXT, Cell.TOPIC_ID_TEXT)
     return [
         _integer(Cell.OFFSET),
         *([_integer(Cell.LEADER_EPOCH)] if form >= _FIRST_WITH_LEADER_EPOCH else []),
@@ -299,12 +305,12 @@ def table_pieces(
     ]
     if form in _MARKERS:
         return [*place, Piece(batch, Op.TEXT, Cell.BATCH, OF_BLOCK)]
-    subject = Piece(f"{_KEY.topic}-{_KEY.partition}", Op.TEXT, Cell.KEY_TEXT)
     is_commit = form is not Form.TOMBSTONE
     return [
         *place,
         group_piece(),
-        subject,
+        Piece(_KEY.topic, Op.TEXT, Cell.TOPIC_TEXT),
+        _integer(Cell.PARTITION),
         *([_integer(Cell.OFFSET)] if is_commit else []),
         *([_integer(Cell.LEADER_EPOCH)] if is_commit and has_epoch else []),
         *([Piece(_METADATA, Op.METADATA)] if is_commit and has_metadata else []),
@@ -322,4 +328,4 @@ def _integer(column: Cell) -> Piece:
 
 
 def _number(column: Cell) -> int:
-    return _NUMBERS + 1000 + column
+    return _NUMBERS + _CELL_NUMBERS + column

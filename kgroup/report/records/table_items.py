@@ -16,7 +16,7 @@ from kgroup.protocol.records.entries import OffsetsEntry, TransactionOutcome
 from kgroup.protocol.records.values import OffsetCommitValue
 from kgroup.report.emit import Kind, Row, cell
 from kgroup.report.records.columns import TABLE_COLUMNS
-from kgroup.report.records.entry_text import subject, table_row
+from kgroup.report.records.entry_text import table_row
 from kgroup.report.records.item_text import ItemText
 from kgroup.report.records.programs import (
     Piece,
@@ -66,10 +66,10 @@ class TableItems(ItemText):
         which: NDArray[np.int64] = np.where(forms < Form.TOMBSTONE, forms + len(Form) * variants, forms)
         return which
 
-    def _key_text(self, entry: OffsetsEntry) -> str:
-        return printable_name(subject(entry))
+    def _name_text(self, name: str) -> str:
+        return printable_name(name)
 
-    def _group_text(self, group: str) -> str:
+    def _group_field(self, group: str) -> str:
         return cell(group, _kind("group"))
 
     def _outcome_text(self, outcome: TransactionOutcome) -> str:

@@ -74,11 +74,13 @@ class Cell(IntEnum):
     TEXT_POSITION = 12
     TEXT_SIZE = 13
     TOPIC_ID = 14  # its number, from 1; 0 without one
-    KEY_TEXT = 15
+    PARTITION = 15  # of the key; the caller puts it there, too
     GROUP_TEXT = 16
-    TOPIC_TEXT = 17
-    TRANSACTION_TEXT = 18
-    WHOLE_TEXT = 19
+    GROUP_FIELD_TEXT = 17
+    TOPIC_TEXT = 18
+    TOPIC_ID_TEXT = 19
+    TRANSACTION_TEXT = 20
+    WHOLE_TEXT = 21
 
 
 class Head(IntEnum):
