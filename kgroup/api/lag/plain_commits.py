@@ -3,7 +3,7 @@
 NumPy and Arrow take longer to import than this takes to read a megabyte.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import Final
@@ -12,7 +12,7 @@ from uuid import UUID
 from kgroup.api.lag.commits import PartitionOfGroup
 from kgroup.history.groups.newest import NewestEntries
 from kgroup.lag.measures.rows import Commit, commit_of
-from kgroup.protocol.records.entries import LoggedEntry
+from kgroup.log.files.small import SmallLog
 
 _BY_KEY: Final = attrgetter("group", "topic", "partition", "offsets_partition")
 
@@ -45,13 +45,11 @@ class PlainCommits:
 class PlainNewest:
     """What `scan.reductions.newest.Newest` says of a log without anything odd."""
 
-    def __init__(self, entries: Iterable[LoggedEntry]) -> None:
+    def __init__(self, log: SmallLog) -> None:
         self._newest = NewestEntries()
-        for logged in entries:
+        for logged in log.commits:
             self._newest.add(logged)
-        self.others = tuple(
-            sorted(self._newest.others(tombstones=True), key=attrgetter("partition", "offset"))
-        )
+        self.others = tuple(sorted(log.others, key=attrgetter("partition", "offset")))
         self.damage = ()
 
     def living_commits(self, wanted: Callable[[str], bool]) -> PlainCommits:

@@ -63,13 +63,13 @@ def read_plainly(logs: OpenedLogs, options: LagOptions, progress: Progress) -> P
     """The state at the end of a small log; None where more is asked than that, or the log is not for it."""
     if logs.remote is not None or options.judges or options.time_lag is not None:
         return None
-    entries = read_small(logs.sources)
-    if entries is None:
+    log = read_small(logs.sources)
+    if log is None:
         return None
     size = small_bytes(logs.sources) or 0
     with progress.counted_bytes("reading", size) as advance:  # done before anybody could have seen it
         advance(size)
-    return PlainNewest(entries)
+    return PlainNewest(log)
 
 
 def read_log(

@@ -64,12 +64,12 @@ class NewestEntries:
         """The newest commit per producer and key of all open transactions."""
         return (logged for commits in self._open.values() for logged in commits.values())
 
-    def others(self, *, tombstones: bool = False) -> Iterator[LoggedEntry]:
-        """The entries that count of all other types, without tombstones unless they are asked for."""
+    def others(self) -> Iterator[LoggedEntry]:
+        """The entries that count of all other types, tombstones left out."""
         return (
             logged
             for (_, key), logged in self._newest.items()
-            if not isinstance(key, OffsetCommitKey) and (tombstones or _is_alive(logged))
+            if not isinstance(key, OffsetCommitKey) and _is_alive(logged)
         )
 
     def _keep(self, key: Key, logged: LoggedEntry) -> None:

@@ -8,18 +8,40 @@ it, so that there is one answer to each oddity.
 import stat
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from kgroup.log.files.entries import decode_marker, to_logged_entry
 from kgroup.log.files.log_dir import SegmentFile
 from kgroup.log.files.segment import read_among_others, read_records
 from kgroup.log.format.batch import Batch, Damage, LogRecord
+from kgroup.protocol.payload import PREFIX_BYTES
 from kgroup.protocol.records.codec import decode_entry, decode_key
-from kgroup.protocol.records.entries import LoggedEntry, OffsetGap, OffsetsEntry, TransactionMarker
+from kgroup.protocol.records.entries import (
+    LoggedEntry,
+    OffsetGap,
+    OffsetsEntry,
+    RecordType,
+    TransactionMarker,
+)
 from kgroup.protocol.records.keys import group_of
 
 SMALL_BYTES: Final = 1_500_000
 _RECORDS_MAX: Final = 50_000  # a small segment of compressed batches may hold millions
+_COMMIT_PREFIXES: Final = tuple(
+    kind.to_bytes(PREFIX_BYTES) for kind in (RecordType.LEGACY_OFFSET_COMMIT, RecordType.OFFSET_COMMIT)
+)
+
+
+class SmallLog(NamedTuple):
+    """What a small log says of its end.
+
+    `commits` are all entries of commits, their tombstones and the markers of transactions, in the order of
+    the log; `others` the newest of each other key, which no transaction holds back. As on the columnar path
+    the values that these have replaced are not looked into.
+    """
+
+    commits: list[LoggedEntry]
+    others: list[LoggedEntry]
 
 
 def small_bytes(sources: Iterable[SegmentFile]) -> int | None:
@@ -31,15 +53,22 @@ def small_bytes(sources: Iterable[SegmentFile]) -> int | None:
     return size if size <= SMALL_BYTES else None
 
 
-def read_small(sources: Iterable[SegmentFile]) -> list[LoggedEntry] | None:
-    """All entries of the segments in the order given; None for a log that is not small or has an oddity."""
-    entries: list[LoggedEntry] = []
+def read_small(sources: Iterable[SegmentFile]) -> SmallLog | None:
+    """The segments in the order given; None for a log that is not small or has an oddity."""
+    commits: list[LoggedEntry] = []
+    newest: dict[tuple[int, bytes], tuple[SegmentFile, Batch, LogRecord]] = {}
     try:
-        for segment, batch, record in _records(sources):
-            entries.append(_entry(segment, batch, record))
+        for read in _records(sources):
+            segment, batch, record = read
+            if batch.control or record.key is None or record.key.startswith(_COMMIT_PREFIXES):
+                commits.append(_entry(*read))
+                continue
+            key = segment.partition, record.key
+            if key not in newest or newest[key][2].offset < record.offset:
+                newest[key] = read
+        return SmallLog(commits, [_entry(*read) for read in newest.values()])
     except _NotForUsError:
         return None
-    return entries
 
 
 def read_small_of(

@@ -9,6 +9,11 @@ from kgroup.api.lag.plain_commits import PlainNewest
 from kgroup.log.files import small
 from kgroup.log.files.small import read_small, read_small_of, small_bytes
 from kgroup.log.files.sources import open_sources
+from kgroup.log.format.batch import LogRecord, encode_batch
+from kgroup.protocol.records.codec import encode_entry
+from kgroup.protocol.records.entries import OffsetsEntry, RecordType
+from kgroup.protocol.records.keys import GroupMetadataKey
+from kgroup.protocol.records.values import GroupMetadataValue
 from kgroup.scan.reductions.scan import newest, newest_time, split
 from kgroup.scan.reductions.select import select
 
@@ -26,11 +31,11 @@ def slices(sources):
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: str(folder.relative_to(FIXTURES)))
 def test_both_ways_agree_wherever_the_plain_one_answers(folder):
     sources = open_sources([folder])
-    entries = read_small(sources)
-    if entries is None:
+    log = read_small(sources)
+    if log is None:
         assert folder.parent.name == "damaged" or small_bytes(sources) is None or "odd" in folder.name
         return
-    plain, columnar = PlainNewest(entries), newest(slices(sources))
+    plain, columnar = PlainNewest(log), newest(slices(sources))
     assert plain.newest_time() == newest_time(columnar)
     left, right = (gather(each, sources, None, lambda group: True) for each in (plain, columnar))
     assert list(left.rows()) == list(right.rows())
@@ -50,3 +55,30 @@ def test_a_log_that_is_larger_is_left_to_the_kernels(monkeypatch):
     assert small_bytes(sources) and read_small(sources)
     monkeypatch.setattr(small, "SMALL_BYTES", size - 1)
     assert small_bytes(sources) is None and read_small(sources) is None
+
+
+@pytest.mark.parametrize("newest_is_odd", [False, True])
+def test_a_value_that_was_replaced_is_not_looked_into_and_the_newest_is(tmp_path, newest_is_odd):
+    key, value = encode_entry(
+        OffsetsEntry(
+            type=RecordType.GROUP_METADATA,
+            key=GroupMetadataKey(group="orders"),
+            value=GroupMetadataValue(
+                protocol_type="consumer", generation=7, protocol=None, leader=None, members=()
+            ),
+            value_version=3,
+        )
+    )
+    values = [b"\x00\x03odd", value, b"\x00\x03odd"]
+    records = [LogRecord(offset, 1_000 + offset, key, values[offset]) for offset in range(2 + newest_is_odd)]
+    folder = tmp_path / "__consumer_offsets-0"
+    folder.mkdir()
+    (folder / "00000000000000000000.log").write_bytes(encode_batch(records))
+    sources = open_sources([tmp_path])
+    log = read_small(sources)
+    if newest_is_odd:
+        assert log is None
+        return
+    assert log is not None
+    assert PlainNewest(log).others == newest(slices(sources)).others
+    assert [logged.offset for logged in log.others] == [1]
