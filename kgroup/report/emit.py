@@ -11,9 +11,9 @@ import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from enum import Enum
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -29,7 +29,7 @@ Row = Mapping[str, object]
 
 TABLE_ROWS_AT_ONCE = 1024
 PARQUET_ROWS_AT_ONCE = 65_536
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_EPOCH = datetime(1970, 1, 1)  # in UTC, but its text shall name no zone
 
 
 class OutputFormat(Enum):
@@ -203,9 +203,10 @@ def table_lines(
     note: Callable[[str], None] | None = None,
 ) -> Iterator[str]:
     """The lines of a table, as `render_table` lays it out."""
+    shown = [(column.name, _cell_of(column.kind)) for column in columns]
     return render_table(
         table_columns(columns),
-        ([cell(row.get(column.name), column.kind) for column in columns] for row in rows),
+        ([show(row.get(name)) for name, show in shown] for row in rows),
         width_max=width_max,
         show_headings=show_headings,
         rows_at_once=rows_at_once,
@@ -277,24 +278,44 @@ _ENCODER = json.JSONEncoder(ensure_ascii=False, default=_plain)
 
 def cell(value: object, kind: Kind) -> str:
     """A value as a table shows it."""
+    return _cell_of(kind)(value)
+
+
+def _cell_of(kind: Kind) -> Callable[[object], str]:
+    """The function that shows values of this kind: which one is asked once, not for each of many rows."""
+    match kind:
+        case Kind.TIME_MS:
+            return _time_cell
+        case Kind.DURATION_MS:
+            return _duration_cell
+        case Kind.FLOAT:
+            return _float_cell
+        case Kind.BOOLEAN:
+            return lambda value: "-" if value is None else "yes" if value else "no"
+        case Kind.NESTED:
+            return lambda value: "-" if value is None else _nested(value)
+        case Kind.INTEGER:
+            return lambda value: "-" if value is None else str(value)
+        case _:
+            return _text_cell
+
+
+def _time_cell(value: object) -> str:
+    return iso_time(value) if isinstance(value, int) else _text_cell(value)
+
+
+def _duration_cell(value: object) -> str:
+    return short_duration(value) if isinstance(value, int) else _text_cell(value)
+
+
+def _float_cell(value: object) -> str:
+    return f"{value:.2f}" if isinstance(value, float) else _text_cell(value)
+
+
+def _text_cell(value: object) -> str:
     if value is None:
         return "-"
-    match kind:
-        case Kind.TIME_MS if isinstance(value, int):
-            return iso_time(value)
-        case Kind.DURATION_MS if isinstance(value, int):
-            return short_duration(value)
-        case Kind.FLOAT if isinstance(value, float):
-            return f"{value:.2f}"
-        case Kind.BOOLEAN:
-            return "yes" if value else "no"
-        case Kind.NESTED:
-            return _nested(value)
-        case Kind.INTEGER:
-            return str(value)
-        case _:
-            text = value.value if isinstance(value, Enum) else value
-            return printable_name(str(text)) or '""'
+    return printable_name(str(value.value if isinstance(value, Enum) else value)) or '""'
 
 
 def _nested(value: object) -> str:
@@ -305,11 +326,16 @@ def _nested(value: object) -> str:
 
 def iso_time(time_ms: int) -> str:
     """`2026-01-31T09:30:00.125Z`; the number itself where the calendar does not reach."""
+    second = _iso_second(time_ms // 1000)
+    return str(time_ms) if second is None else f"{second}.{time_ms % 1000:03}Z"
+
+
+@lru_cache(maxsize=4096)  # records of a log come one after the other, many in a second
+def _iso_second(time_s: int) -> str | None:
     try:
-        moment = _EPOCH + timedelta(milliseconds=time_ms)
+        return (_EPOCH + timedelta(seconds=time_s)).isoformat()
     except OverflowError:
-        return str(time_ms)
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        return None
 
 
 def short_duration(duration_ms: int) -> str:

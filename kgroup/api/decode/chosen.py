@@ -31,6 +31,7 @@ class Choice:
     def of(self, items: Iterable[ReadRecord | Damage]) -> Iterator[ReadRecord | Damage]:
         """The records that are chosen, and all damage."""
         problems, wanted, kept = self.problems, self.wanted, self.kept
+        takes_all, asks_names = wanted.takes_all, self.shown.asks
         for item in items:
             if isinstance(item, Damage):
                 problems.add_damage(item)
@@ -38,11 +39,12 @@ class Choice:
                 continue
             if isinstance(item.entry, Undecodable):
                 problems.add_undecodable(item, item.entry.why)
-            if wanted.wants(item) and (kept is None or _place(item) in kept):
+            if (takes_all or wanted.wants(item)) and (kept is None or _place(item) in kept):
                 if isinstance(item.entry, OffsetsEntry) and (odd := oddities(item.entry)):
                     problems.add_odd(item, odd)
                 problems.shown += 1
-                self.shown.add(item)
+                if asks_names:
+                    self.shown.add(item)
                 yield item
 
     def add_plain(self, count: int, keys: Iterable[Key]) -> None:

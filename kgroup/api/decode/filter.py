@@ -41,6 +41,11 @@ class Filter:
     last_offset: int | None = None
     tombstones: bool = False
 
+    @property
+    def takes_all(self) -> bool:
+        """Whether there is no condition."""
+        return self == Filter()
+
     def wants(self, read: ReadRecord) -> bool:
         """Whether to show the record, or the empty batch."""
         return self._is_within(read) and self._is_about(read)

@@ -28,7 +28,7 @@ class NamesShown:
 
     def add(self, read: ReadRecord) -> None:
         """Remember what a record that is shown is about."""
-        if self.asks and isinstance(read.entry, OffsetsEntry):
+        if isinstance(read.entry, OffsetsEntry):
             self.add_key(read.entry.key)
 
     def add_key(self, key: Key) -> None:

@@ -21,7 +21,7 @@ class Preselection:
     def __init__(self, wanted: Filter, advance: Callable[[int], None]) -> None:
         self.wanted = wanted
         self.advance = advance
-        self._takes_all = wanted == Filter()
+        self._takes_all = wanted.takes_all
         self._keys: dict[bytes, bool] = {}
 
     def wants_batch(self, batch: Batch) -> bool:

@@ -69,14 +69,14 @@ _MEMBER_SUBJECTS = {
 
 def table_row(read: ReadRecord, outcome: TransactionOutcome | None, topic_names: TopicNames) -> Row:
     """A record, or a batch that the cleaner emptied, in TABLE_COLUMNS."""
-    row: dict[str, object] = {"partition": read.segment.partition}
+    partition = read.segment.partition
     if read.record is None or read.entry is None:
         batch = read.batch
         text = f"the cleaner took all of offsets {batch.base_offset} to {batch.last_offset}"
-        return {**row, "offset": batch.base_offset, "what": text}
+        return {"partition": partition, "offset": batch.base_offset, "what": text}
     text = entry_text(read.entry, topic_names)
     return {
-        **row,
+        "partition": partition,
         "offset": read.record.offset,
         "timestamp": read.record.timestamp_ms if read.record.timestamp_ms >= 0 else None,
         "group": group_of_record(read),
