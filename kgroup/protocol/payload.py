@@ -8,6 +8,7 @@ messages of a kind: a small log has few of each, and compiling takes as long as 
 
 from collections.abc import Callable
 from dataclasses import dataclass, is_dataclass
+from functools import cached_property
 from operator import attrgetter
 from struct import error as StructError  # noqa: N812  it is an exception class
 from typing import Any, Generic, NamedTuple, TypeVar, get_args, get_type_hints
@@ -43,15 +44,24 @@ class Payload(Generic[V]):
     """The codec of one dataclass and of the message definition of its name, or of the class `message`.
 
     The bytes begin with an int16 that the caller reads and writes: this codec skips it in `decode`
-    and leaves it out in `encode`.
+    and leaves it out in `encode`. The definition is loaded when it is first needed.
     """
 
     def __init__(self, value_class: type[V], message: Any = None) -> None:
         self.name = value_class.__name__
         self.value_class = value_class
-        self._message = message_class(self.name) if message is None else message
-        self.latest_version: int = self._message.max_version
+        self._given = message
         self._versions: dict[int, _VersionCodec[V]] = {}
+
+    @cached_property
+    def _message(self) -> Any:
+        return message_class(self.name) if self._given is None else self._given
+
+    @property
+    def latest_version(self) -> int:
+        """The highest version that the message has."""
+        version: int = self._message.max_version
+        return version
 
     def decode(self, data: bytes, version: int) -> Decoded[V]:
         """Decode what is behind the int16. DecodeError names field and position of what Kafka refuses."""

@@ -1,7 +1,6 @@
 """Rows as an HTML table for notebooks: short, with everything in it escaped."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from html import escape
 from itertools import islice
 from typing import Final
 
@@ -20,6 +19,8 @@ def html_table(rows: Iterable[Row], columns: Sequence[Column], title: str = "") 
 
 
 def _parts(rows: Sequence[Row], columns: Sequence[Column], title: str, *, is_cut: bool) -> Iterator[str]:
+    from html import escape
+
     yield "<table>"
     if title:
         yield f"<caption>{escape(title)}</caption>"
@@ -33,5 +34,7 @@ def _parts(rows: Sequence[Row], columns: Sequence[Column], title: str, *, is_cut
 
 
 def _cell(row: Row, column: Column) -> str:
+    from html import escape
+
     style = ' style="text-align:right"' if column.kind in _NUMBERS else ' style="text-align:left"'
     return f"<td{style}>{escape(cell(row.get(column.name), column.kind))}</td>"

@@ -91,21 +91,24 @@ _CACHED_KEYS = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class RecordSchema:
-    """The codecs of one record type, and the highest version its value can have."""
+    """The codecs of one record type."""
 
+    type: RecordType
     key: Payload[Key]
     value: Payload[Value]
-    latest_value_version: int
+
+    @property
+    def latest_value_version(self) -> int:
+        """The highest version that the value can have."""
+        # Commits under key type 0 ended before their value had a version 1.
+        return 0 if self.type is RecordType.LEGACY_OFFSET_COMMIT else self.value.latest_version
 
 
 @cache
 def record_schema(record_type: RecordType) -> RecordSchema:
     """The schema of `record_type`, loaded when it is first asked for."""
     key_class, value_class = _CLASSES[record_type]
-    value = Payload[Value](value_class)
-    # Commits under key type 0 ended before their value had a version 1.
-    latest = 0 if record_type is RecordType.LEGACY_OFFSET_COMMIT else value.latest_version
-    return RecordSchema(Payload[Key](key_class), value, latest)
+    return RecordSchema(record_type, Payload[Key](key_class), Payload[Value](value_class))
 
 
 def decode_entry(key: bytes | None, value: bytes | None) -> OffsetsEntry | Undecodable:
