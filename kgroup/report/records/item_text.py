@@ -20,6 +20,7 @@ from kgroup.report.emit import Column, JsonText, Row, csv_field, to_json
 from kgroup.report.records.columns import COLUMNS
 from kgroup.report.records.entry_json import TopicNames
 from kgroup.report.records.programs import (
+    SAMPLE_SEGMENT,
     Piece,
     Programs,
     batch_piece,
@@ -76,6 +77,7 @@ class ItemText(ABC):
         self._segment: SegmentFile | None = None
         self._reader: RecordReader | None = None
         self._batch_programs = programs_of(map(self._batch_sample, (False, True)))
+        self._item_programs = self._programs()
         self._out: Bytes = np.empty(_OUT_BYTES, np.uint8)
         self._batch_out: Bytes = np.empty(1 << 20, np.uint8)
 
@@ -90,8 +92,12 @@ class ItemText(ABC):
         """A whole field of JSON."""
 
     @abstractmethod
-    def _programs(self, segment: SegmentFile) -> Programs:
+    def _programs(self) -> Programs:
         """The programs of all forms, by their numbers."""
+
+    @abstractmethod
+    def _place_text(self, segment: SegmentFile) -> str:
+        """The text for the segment of a record."""
 
     def _inside_json(self, text: str) -> str:
         """A part of such a field."""
@@ -133,11 +139,12 @@ class ItemText(ABC):
         self._begin(segment, reader)
         cells = block.cells
         self._number_texts(reader, cells, items)
+        cells[Cell.PLACE_TEXT, : block.count] = self._place
         cells[Cell.TRANSACTION_TEXT, : block.count] = EMPTY
         if transactions is not None:
             cells[Cell.TRANSACTION_TEXT, : block.count] = self._outcome_texts[transactions]
         texts, spans = self._block_texts(block, items, by_hand)
-        programs, kept, which = self._segment_programs, self._kept, self._which(cells)
+        programs, kept, which = self._item_programs, self._kept, self._which(cells)
         ends = np.empty(len(items), np.int64)
         item = 0
         while item < len(items):
@@ -166,7 +173,7 @@ class ItemText(ABC):
 
     def _begin(self, segment: SegmentFile, reader: RecordReader) -> None:
         if reader is not self._reader:
-            self._reader = reader
+            self._reader, self._segment = reader, None
             self._kept = TextArena()
             self._groups, self._group_fields = TextNumbers(), TextNumbers()
             self._topics, self._topic_ids = TextNumbers(), TextNumbers()
@@ -179,7 +186,7 @@ class ItemText(ABC):
             self._outcome_texts = np.array([EMPTY, *texts], np.int64)
         if segment is not self._segment:
             self._segment = segment
-            self._segment_programs = self._programs(segment)
+            self._place = self._kept.add(self._place_text(segment))
 
     @abstractmethod
     def _outcome_text(self, outcome: TransactionOutcome) -> str:
@@ -270,14 +277,15 @@ class JsonItems(ItemText):
     def _outcome_text(self, outcome: TransactionOutcome) -> str:
         return f', "transaction": {to_json(outcome.value)}'
 
-    def _programs(self, segment: SegmentFile) -> Programs:
-        place = place_json(segment)
-        partition, name = (to_json(place[field]) for field in ("partition", "segment"))
+    def _place_text(self, segment: SegmentFile) -> str:
+        return to_json(place_json(segment))[1:-1]
+
+    def _programs(self) -> Programs:
         samples = []
         for form in list(Form)[: Form.OTHER]:
             read, outcome = sample_read(form)
             pieces = [
-                *place_pieces(partition, name[1:-1]),
+                *place_pieces(self._place_text(SAMPLE_SEGMENT)),
                 *size_pieces(form),
                 *(key_pieces(self._inside_json) if form <= Form.TOMBSTONE else []),
                 *value_pieces(form, self._inside_json),
@@ -311,17 +319,17 @@ class CsvItems(ItemText):
     def _outcome_text(self, outcome: TransactionOutcome) -> str:
         return outcome.value
 
-    def _programs(self, segment: SegmentFile) -> Programs:
-        place = place_json(segment)
-        partition, name = (
-            csv_field_text(csv_field(place[field], _column(field).kind)) for field in ("partition", "segment")
-        )
+    def _place_text(self, segment: SegmentFile) -> str:
+        fields = [csv_field(value, _column(name).kind) for name, value in place_json(segment).items()]
+        return csv_line(fields).removesuffix("\n")
+
+    def _programs(self) -> Programs:
         samples: list[tuple[str, Sequence[Piece]]] = []
         for form in list(Form)[: Form.OTHER]:
             read, outcome = sample_read(form)
             is_keyed = form <= Form.TOMBSTONE
             pieces = [
-                *place_pieces(partition, name),
+                *place_pieces(self._place_text(SAMPLE_SEGMENT)),
                 *([group_piece(), *key_pieces(self._inside_json)] if is_keyed else []),
                 *(value_pieces(form, self._inside_json) if is_keyed else []),
                 *transaction_pieces(form, self._outcome_text(_COMMITTED)),

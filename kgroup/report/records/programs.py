@@ -38,16 +38,12 @@ Step = tuple[Op, int, int]
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A part of a sample, and what comes in its place: a number, a text of some arena, or a metadata.
-
-    Of a literal it is `other` text.
-    """
+    """A part of a sample, and what comes in its place: a number, a text of some arena, or a metadata."""
 
     text: str
     op: Op
     column: int = 0
     arena: int = 0
-    other: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,13 +72,10 @@ def programs_of(samples: Iterable[tuple[str, Sequence[Piece]]], quote: str = '\\
         for piece in pieces:
             at = text.index(piece.text, position)
             literal(text[position:at])
-            match piece.op:
-                case Op.LITERAL:
-                    literal(piece.other)
-                case Op.METADATA:
-                    steps.append((piece.op, 0, len(marked)))
-                case _:
-                    steps.append((piece.op, piece.column, piece.arena))
+            if piece.op is Op.METADATA:
+                steps.append((piece.op, 0, len(marked)))
+            else:
+                steps.append((piece.op, piece.column, piece.arena))
             position = at + len(piece.text)
         literal(text[position:])
         starts.append(len(steps))
@@ -112,7 +105,7 @@ def csv_line(fields: Sequence[object]) -> str:
 # Numbers that are found nowhere else in the text of a record.
 _NUMBERS: Final = 7_310_000_000_000
 _CELL_NUMBERS: Final = 1000
-_SEGMENT: Final = SegmentFile(path="<segment>", topic=None, partition=_NUMBERS + 1, base_offset=None)
+SAMPLE_SEGMENT: Final = SegmentFile(path="<segment>", topic=None, partition=_NUMBERS + 1, base_offset=None)
 _KEY_BYTES: Final = 91_117
 _VALUE_BYTES: Final = 93_139
 _METADATA: Final = "<metadata>"
@@ -220,7 +213,7 @@ def sample_read(form: Form) -> tuple[ReadRecord, TransactionOutcome | None]:
             committed=form is Form.COMMITTED,
             coordinator_epoch=_number(Cell.OFFSET),
         )
-        return ReadRecord(_SEGMENT, batch, record, marker), None
+        return ReadRecord(SAMPLE_SEGMENT, batch, record, marker), None
     commit = OffsetCommitValue(
         offset=_number(Cell.OFFSET),
         leader_epoch=_number(Cell.LEADER_EPOCH),
@@ -232,14 +225,13 @@ def sample_read(form: Form) -> tuple[ReadRecord, TransactionOutcome | None]:
     entry = OffsetsEntry(RecordType.OFFSET_COMMIT, _KEY, None, None)
     if form is not Form.TOMBSTONE:
         entry = OffsetsEntry(RecordType.OFFSET_COMMIT, _KEY, commit, int(form))
-    return ReadRecord(_SEGMENT, batch, record, entry), TransactionOutcome.COMMITTED
+    return ReadRecord(SAMPLE_SEGMENT, batch, record, entry), TransactionOutcome.COMMITTED
 
 
-def place_pieces(partition: str, name: str) -> list[Piece]:
-    """Partition and name of the segment, which are these texts; offset and timestamp."""
+def place_pieces(place: str) -> list[Piece]:
+    """The segment, of whose sample this is the text; offset and timestamp."""
     return [
-        Piece(str(_SEGMENT.partition), Op.LITERAL, other=partition),
-        Piece(_SEGMENT.path, Op.LITERAL, other=name),
+        Piece(place, Op.TEXT, Cell.PLACE_TEXT),
         _integer(Cell.LOG_OFFSET),
         _integer(Cell.TIMESTAMP),
     ]
@@ -295,11 +287,11 @@ def batch_piece(shown: Callable[[str], str]) -> Piece:
 
 
 def table_pieces(
-    form: Form, partition: str, *, has_epoch: bool, has_metadata: bool, outcome: str, batch: str
+    form: Form, place_text: str, *, has_epoch: bool, has_metadata: bool, outcome: str, batch: str
 ) -> list[Piece]:
     """The pieces of a row of a table, of which these are texts."""
     place = [
-        Piece(str(_SEGMENT.partition), Op.LITERAL, other=partition),
+        Piece(place_text, Op.TEXT, Cell.PLACE_TEXT),
         _integer(Cell.LOG_OFFSET),
         Piece(iso_time(_number(Cell.TIMESTAMP)), Op.TIME, Cell.TIMESTAMP),
     ]

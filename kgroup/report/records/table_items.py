@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import lru_cache
 from itertools import product
 from typing import Final
 
@@ -19,6 +18,7 @@ from kgroup.report.records.columns import TABLE_COLUMNS
 from kgroup.report.records.entry_text import table_row
 from kgroup.report.records.item_text import ItemText
 from kgroup.report.records.programs import (
+    SAMPLE_SEGMENT,
     Piece,
     Programs,
     batch_number,
@@ -35,7 +35,6 @@ from kgroup.scan.kernels.text import Op
 _WITH_EPOCH: Final = 1
 _WITH_METADATA: Final = 2
 _VARIANTS: Final = 4
-_PARTITIONS: Final = 64
 
 
 class TableItems(ItemText):
@@ -75,16 +74,14 @@ class TableItems(ItemText):
     def _outcome_text(self, outcome: TransactionOutcome) -> str:
         return _outcome_text(outcome)
 
-    def _programs(self, segment: SegmentFile) -> Programs:
-        return _programs_of_partition(segment.partition)
+    def _place_text(self, segment: SegmentFile) -> str:
+        return cell(segment.partition, _kind("partition"))
+
+    def _programs(self) -> Programs:
+        return programs_of(_samples(self._place_text(SAMPLE_SEGMENT)), quote='"')
 
 
-@lru_cache(_PARTITIONS)
-def _programs_of_partition(partition: int) -> Programs:
-    return programs_of(_samples(cell(partition, _kind("partition"))), quote='"')
-
-
-def _samples(partition: str) -> Iterator[tuple[str, Sequence[Piece]]]:
+def _samples(place_text: str) -> Iterator[tuple[str, Sequence[Piece]]]:
     """All forms, as often as there are variants of commits."""
     for variant, form in product(range(_VARIANTS), Form):
         if form >= Form.OTHER:
@@ -98,7 +95,7 @@ def _samples(partition: str) -> Iterator[tuple[str, Sequence[Piece]]]:
             read = read._replace(entry=read.entry._replace(value=value))
         pieces = table_pieces(
             form,
-            partition,
+            place_text,
             has_epoch=has_epoch,
             has_metadata=has_metadata,
             outcome=_outcome_text(TransactionOutcome.COMMITTED),

@@ -79,8 +79,9 @@ class Cell(IntEnum):
     GROUP_FIELD_TEXT = 17
     TOPIC_TEXT = 18
     TOPIC_ID_TEXT = 19
-    TRANSACTION_TEXT = 20
-    WHOLE_TEXT = 21
+    PLACE_TEXT = 20
+    TRANSACTION_TEXT = 21
+    WHOLE_TEXT = 22
 
 
 class Head(IntEnum):
