@@ -60,6 +60,16 @@ LAST_COLUMNS: Final = (
     "commit_timestamp",
     "value_version",  # -1 is a tombstone
 )
+COUNTING_COLUMNS: Final = (
+    "offsets_partition",
+    "log_offset",
+    "group",
+    "topic",
+    "partition",
+    "offset",
+    "commit_timestamp",
+)
+"""Those that windows are made of."""
 _ROWS_AT_ONCE: Final = 500_000  # waiting for the ends of their transactions before they are reduced
 _PUT_OUT: Final = 16_384  # rows of periods that ended, at once
 _NEEDED: Final = max(KEPT_COLUMNS) + 1  # columns of a waiting row
@@ -81,10 +91,10 @@ class Keep:
 class LastCommits:
     """The last commits that count of each group, topic and partition, no more than were asked for.
 
-    `commits` has LAST_COLUMNS, and each name one dictionary; it is sorted by offsets partition, group, topic,
-    partition, period if there are any, and log offset. Commits before a tombstone are left out, and so are
-    those of aborted and of open transactions. With periods tombstones stay (`value_version` -1), and with
-    them what they ended.
+    `commits` has COUNTING_COLUMNS, with periods LAST_COLUMNS, and each name one dictionary; it is sorted by
+    offsets partition, group, topic, partition, period if there are any, and log offset. Commits before a
+    tombstone are left out, and so are those of aborted and of open transactions. With periods tombstones stay
+    (`value_version` -1), and with them what they ended.
     `membership_changes`: by (offsets partition, group), the log offsets of records with another generation or
     group epoch than the record before them.
     """
@@ -149,10 +159,15 @@ def last_part(
 
 
 class LastReader:
-    """Takes what is read of slices, all of an offsets partition one after the other and in log order."""
+    """Takes what is read of slices, all of an offsets partition one after the other and in log order.
 
-    def __init__(self, keep: Keep) -> None:
+    If these are the whole log (`is_whole`), no part of it can have commits that its tombstones end, and they
+    are left out.
+    """
+
+    def __init__(self, keep: Keep, *, is_whole: bool = False) -> None:
         self._keep = keep
+        self._is_whole = is_whole
         self._parts: list[LastPart] = []
         self._reading: _PartitionPart | None = None
 
@@ -170,7 +185,7 @@ class LastReader:
 
     def _finish(self) -> None:
         if self._reading is not None:
-            self._parts.append(self._reading.part())
+            self._parts.append(self._reading.part(is_whole=self._is_whole))
             self._reading = None
 
 
@@ -197,15 +212,17 @@ def merge_last(parts: Iterable[LastPart], keep: Keep) -> LastPart:
 def counting(part: LastPart, keep: Keep) -> LastCommits:
     """The last commits that count in a whole log."""
     commits = part.settled
-    is_commit = values_of(commits["value_version"]) >= 0
-    if keep.period_ms is None and not is_commit.all():
-        commits = _chosen(commits, is_commit)
+    if keep.period_ms is None:
+        is_commit = values_of(commits["value_version"]) >= 0
+        commits = commits.select(COUNTING_COLUMNS)
+        if not is_commit.all():
+            commits = _chosen(commits, is_commit)
     changes = {key: changes.log_offsets for key, changes in part.memberships.items()}
     return LastCommits(commits=commits, membership_changes=changes, leaps=part.leaps)
 
 
 def times_of(rows: pa.Table) -> NDArray[np.int64]:
-    """The time at which each row of a `LastPart` or `LastCommits` was made (epoch ms); it sets the period."""
+    """The time at which each row with LAST_COLUMNS was made (epoch ms); it sets the period."""
     is_tombstone = values_of(rows["value_version"]) < 0
     return np.where(is_tombstone, values_of(rows["record_timestamp"]), values_of(rows["commit_timestamp"]))
 
@@ -310,7 +327,9 @@ class _PartitionPart:
             if written:
                 self._out.append(out[:written].copy())
 
-    def part(self) -> LastPart:
+    def part(self, *, is_whole: bool) -> LastPart:
+        if is_whole:
+            self._rows.heads[:, HAS_TOMBSTONE] = 0
         keyed = KeyOrder(self.reader.keys, self._partition)
         settled = [_table(keyed, out.T) for out in (*self._out, self._kept(keyed))]
         waiting = np.concatenate([np.empty((_NEEDED, 0), np.int64), *self._open], axis=1)
