@@ -35,7 +35,6 @@ from kgroup.report.records.programs import (
     sample_batch,
     sample_read,
     size_pieces,
-    topic_id_text,
     transaction_pieces,
     value_pieces,
     written_by_hand,
@@ -206,7 +205,7 @@ class ItemText(ABC):
         topic_ids = cells[Cell.TOPIC_ID].take(plain)
         for number in self._topic_ids.missing(topic_ids):
             topic_id = UUID(bytes=string_bytes(reader.topic_ids, number - 1))
-            self._topic_ids.put(number, kept.add(self._inside_json(topic_id_text(topic_id, self._names))))
+            self._topic_ids.put(number, kept.add(self._inside_json(self._plain.topic_id(topic_id))))
         cells[Cell.PARTITION, plain] = strings[key_ids, PARTITION]
         cells[Cell.GROUP_TEXT, plain] = self._groups.of(groups)
         cells[Cell.GROUP_FIELD_TEXT, plain] = self._group_fields.of(groups)

@@ -22,8 +22,8 @@ from kgroup.protocol.records.entries import OffsetsEntry, RecordType, Transactio
 from kgroup.protocol.records.keys import OffsetCommitKey
 from kgroup.protocol.records.values import OffsetCommitValue
 from kgroup.report.emit import iso_time, to_json
-from kgroup.report.records.entry_json import TopicNames, topic_id_json
 from kgroup.report.records.record_json import batch_json
+from kgroup.report.records.record_text import topic_id_text
 from kgroup.scan.kernels.bytes_at import Bytes
 from kgroup.scan.kernels.records import Cell, Form, Head
 from kgroup.scan.kernels.text import SLACK, Op
@@ -308,11 +308,6 @@ def table_pieces(
         *([Piece(_METADATA, Op.METADATA)] if is_commit and has_metadata else []),
         *transaction_pieces(form, outcome),
     ]
-
-
-def topic_id_text(topic_id: UUID, names: TopicNames) -> str:
-    """The JSON of a value after the time of the commit."""
-    return f", {to_json(topic_id_json('topicId', topic_id, names))[1:-1]}"
 
 
 def _integer(column: Cell) -> Piece:

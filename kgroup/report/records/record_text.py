@@ -100,15 +100,20 @@ class RecordText:
         epoch = f', "leaderEpoch": {value.leader_epoch}' if version >= _FIRST_WITH_LEADER_EPOCH else ""
         metadata = encode_basestring(value.metadata)
         expiry = f', "expireTimestamp": {value.expire_timestamp}' if version == _ONLY_WITH_EXPIRY else ""
-        topic_id = "" if value.topic_id is None else self._topic_id(value.topic_id)
+        topic_id = "" if value.topic_id is None else self.topic_id(value.topic_id)
         return (
             f'{{"offset": {value.offset}{epoch}, "metadata": {metadata}, '
             f'"commitTimestamp": {value.commit_timestamp}{expiry}{topic_id}}}'
         )
 
-    def _topic_id(self, topic_id: UUID) -> str:
+    def topic_id(self, topic_id: UUID) -> str:
+        """`topic_id_text`, made once for each."""
         text = self._topic_ids.get(topic_id.int)
         if text is None:
-            shown = to_json(topic_id_json("topicId", topic_id, self._topic_names))
-            text = self._topic_ids[topic_id.int] = f", {shown[1:-1]}"
+            text = self._topic_ids[topic_id.int] = topic_id_text(topic_id, self._topic_names)
         return text
+
+
+def topic_id_text(topic_id: UUID, names: TopicNames) -> str:
+    """The JSON of a commit's value after its time."""
+    return f", {to_json(topic_id_json('topicId', topic_id, names))[1:-1]}"
