@@ -7,8 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from uuid import UUID
 
+from kgroup.log.files.index import OffsetEntry, TimeEntry, encode_offset_index, encode_time_index
 from kgroup.log.format.batch import encode_batch
 from kgroup.log.format.record import LogRecord
+from kgroup.log.store.segment_log import INDEX_INTERVAL_BYTES
 
 
 @dataclass(frozen=True)
@@ -86,10 +88,23 @@ class PartitionLog:
             position = max(position, min(batch.last + 1, limit))
         return position, count
 
-    def files(self) -> tuple[int, bytes]:
-        """The base offset and the bytes of the segment that retention has left."""
+    def write(self, folder: Path) -> None:
+        """Write the segment that retention has left, with its indexes."""
         left = [batch for batch in self.batches if batch.last >= self.start]
-        return (left[0].first if left else self.start), b"".join(map(_encoded, left))
+        base = left[0].first if left else self.start
+        raw, entries, times = bytearray(), list[OffsetEntry](), list[TimeEntry]()
+        indexed = 0
+        for batch in left:
+            if len(raw) - indexed > INDEX_INTERVAL_BYTES:
+                entries.append(OffsetEntry(batch.last, len(raw)))
+                if not times or batch.at_ms > times[-1].timestamp_ms:
+                    times.append(TimeEntry(batch.at_ms, batch.last))
+                indexed = len(raw)
+            raw += _encoded(batch)
+        segment = folder / f"{base:020}.log"
+        segment.write_bytes(raw)
+        segment.with_suffix(".index").write_bytes(encode_offset_index(entries, base))
+        segment.with_suffix(".timeindex").write_bytes(encode_time_index(times, base))
 
 
 def _encoded(batch: Written) -> bytes:
@@ -149,8 +164,7 @@ class Topic:
         for number, partition in enumerate(self.partitions):
             place = folder / f"{self.name}-{number}"
             place.mkdir()
-            base, raw = partition.files()
-            (place / f"{base:020}.log").write_bytes(raw)
+            partition.write(place)
             write_topic_id(place, self.topic_id)
             yield number, partition
 
