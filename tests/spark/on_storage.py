@@ -1,12 +1,12 @@
 """Run by `test_storage.py` in a process of its own, as a process has one Spark: `MASTER CONF FOLDER URI...`.
 
-Writes to FOLDER what lag reports of each URI say, in the views of EACH_WAY; CONF is a JSON object of Spark's
-settings. Of the logs in THERE executors make the rows, as they do of large ones.
+Writes to FOLDER what lag reports of each URI say; CONF is a JSON object of Spark's settings. Of the logs in
+THERE executors make the rows, as they do of large ones.
 """
 
 import json
 import sys
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,20 +27,16 @@ VIEWS = {
 }
 
 THERE = ("lives",)
-EACH_WAY = {"lives": ("status", "stuck", "windows"), "stuck": ("rows", "stuck")}
-"""Of each capture views that together go every way there is: rows and findings that executors make, and the
-driver, and a history."""
 
 
-def reports(uri: str, folder: Path, views: Collection[str] | None = None) -> None:
-    """Write these views of what Spark says of a URI, or those of EACH_WAY."""
+def reports(uri: str, folder: Path) -> None:
+    """Write all views of what Spark says of a URI."""
     name = uri.rpartition("/")[2]
-    views = EACH_WAY[name] if views is None else views
     with made_there() if name in THERE else nullcontext() as ranges:
-        for view in views:
+        for view in VIEWS:
             report(uri, view, folder / f"{name}-{view}.jsonl", "--spark")
     # A history has its own way, always through executors.
-    assert ranges is None or (len(ranges) == len(views) - 1 and min(ranges) > 2), ranges
+    assert ranges is None or (len(ranges) == len(VIEWS) - 1 and min(ranges) > 2), ranges
 
 
 def report(path: str, view: str, written: Path, *options: str) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 import kgroup.spark
 from tests.spark.hadoop import Hadoop, hadoop_cluster
-from tests.spark.on_storage import EACH_WAY, VIEWS, report, reports
+from tests.spark.on_storage import VIEWS, report, reports
 from tests.spark.standalone import JAVA_OF_TESTS, standalone_cluster
 from tests.spark.storages import LoggedStorage, copy_what_counts, put, s3_server
 
@@ -79,12 +79,6 @@ def hdfs(captures: dict[str, Path], hadoop: Hadoop) -> LoggedStorage:
     return storage
 
 
-@pytest.fixture(scope="module")
-def each_way(local: dict[str, str]) -> dict[str, str]:
-    """What the local scan says in the views that go every way."""
-    return {f"{name}-{view}": local[f"{name}-{view}"] for name, views in EACH_WAY.items() for view in views}
-
-
 def rows_in(folder: Path) -> dict[str, str]:
     return {path.stem: path.read_text() for path in folder.glob("*.jsonl")}
 
@@ -100,7 +94,7 @@ def test_on_s3_by_the_settings_of_sparks_s3a(
 ) -> None:
     configure(spark, s3)
     for name in CAPTURES:
-        reports(f"{s3.uri}/{name}", tmp_path, VIEWS)
+        reports(f"{s3.uri}/{name}", tmp_path)
     assert rows_in(tmp_path) == local
 
 
@@ -138,10 +132,10 @@ def test_on_s3_by_what_stands_behind_the_uri(
 
 
 @pytest.mark.usefixtures("shared_session")
-def test_on_hdfs(hdfs: LoggedStorage, each_way: dict[str, str], tmp_path: Path) -> None:
+def test_on_hdfs(hdfs: LoggedStorage, local: dict[str, str], tmp_path: Path) -> None:
     for name in CAPTURES:
         reports(f"{hdfs.uri}/{name}", tmp_path)
-    assert rows_in(tmp_path) == each_way
+    assert rows_in(tmp_path) == local
 
 
 def on_cluster(
@@ -164,18 +158,16 @@ def on_cluster(
 
 
 def test_a_standalone_cluster_of_two_workers_reads_s3_and_tries_tasks_twice(
-    s3: LoggedStorage, each_way: dict[str, str], tmp_path: Path
+    s3: LoggedStorage, local: dict[str, str], tmp_path: Path
 ) -> None:
     rows = tmp_path / "rows"
     rows.mkdir()
     with standalone_cluster(tmp_path, workers=2) as master:
         on_cluster(master, s3, {"spark.scheduler.minRegisteredResourcesRatio": "1.0"}, rows)
-    assert rows_in(rows) == each_way
+    assert rows_in(rows) == local
 
 
-def test_yarn_reads_hdfs(
-    hadoop: Hadoop, hdfs: LoggedStorage, each_way: dict[str, str], tmp_path: Path
-) -> None:
+def test_yarn_reads_hdfs(hadoop: Hadoop, hdfs: LoggedStorage, local: dict[str, str], tmp_path: Path) -> None:
     jars = Path(pyspark.__file__).parent / "jars"
     # Containers are started by the machine's own Java, not by kgroup's launcher.
     java = f"{JAVA_OF_TESTS} -XX:TieredStopAtLevel=1"
@@ -188,4 +180,4 @@ def test_yarn_reads_hdfs(
         "spark.executor.cores": "2",
     }
     on_cluster("yarn", hdfs, conf, tmp_path, HADOOP_CONF_DIR=str(hadoop.conf))
-    assert rows_in(tmp_path) == each_way
+    assert rows_in(tmp_path) == local
