@@ -11,7 +11,6 @@ from uuid import UUID
 from kgroup.errors import InputError, SourceError
 from kgroup.log.files.log_dir import SegmentFile
 from kgroup.log.files.sources import STDIN, Skipped, Sources, one_replica_each, open_sources
-from kgroup.protocol.error_codes import ErrorCode
 from kgroup.protocol.log_listing import LogListing
 from kgroup.report.table import counted
 
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
 
 
 _FEW_BYTES: Final = 64 * 1024
-_GONE: Final = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.INVALID_TOPIC_EXCEPTION)
 
 
 class OpenedLogs:
@@ -176,9 +174,12 @@ class OpenedLogs:
 
 def looked_into(listing: LogListing, cluster: "Cluster", missing: Collection[str]) -> LogListing:
     """The listing, having asked the cluster for each of these topics, which it does not name."""
+    from kgroup.protocol.error_codes import ErrorCode
+
     errors = cluster.why_unlisted(missing)
     hidden = {name for name, error in errors.items() if error == ErrorCode.TOPIC_AUTHORIZATION_FAILED}
-    gone = {name for name, error in errors.items() if error in _GONE}
+    unknown = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.INVALID_TOPIC_EXCEPTION)
+    gone = {name for name, error in errors.items() if error in unknown}
     unsure = set(missing) - hidden - gone
     return replace(listing, hidden=listing.hidden | hidden, unsure=listing.unsure | unsure)
 
