@@ -180,8 +180,9 @@ class _PathSearch:
             self._add_segments_of(named)
             return
         folders, skipped = _partition_folders_below(given)
+        for log_dir in dict.fromkeys(folder.path.absolute().parent for folder in folders):
+            self._add_log_dir(log_dir)
         for folder in folders:
-            self._add_log_dir(folder.path.absolute().parent)
             if folder.topic not in (None, self._topic):
                 continue
             if folder.topic is None or folder.retired is not None:
