@@ -93,12 +93,13 @@ class PartitionLog:
         left = [batch for batch in self.batches if batch.last >= self.start]
         base = left[0].first if left else self.start
         raw, entries, times = bytearray(), list[OffsetEntry](), list[TimeEntry]()
-        indexed = 0
+        indexed, newest = 0, None
         for batch in left:
+            newest = batch if newest is None or batch.at_ms > newest.at_ms else newest
             if len(raw) - indexed > INDEX_INTERVAL_BYTES:
                 entries.append(OffsetEntry(batch.last, len(raw)))
-                if not times or batch.at_ms > times[-1].timestamp_ms:
-                    times.append(TimeEntry(batch.at_ms, batch.last))
+                if not times or newest.at_ms > times[-1].timestamp_ms:
+                    times.append(TimeEntry(newest.at_ms, newest.last))
                 indexed = len(raw)
             raw += _encoded(batch)
         segment = folder / f"{base:020}.log"
