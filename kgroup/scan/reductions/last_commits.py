@@ -159,15 +159,10 @@ def last_part(
 
 
 class LastReader:
-    """Takes what is read of slices, all of an offsets partition one after the other and in log order.
+    """Takes what is read of slices, all of an offsets partition one after the other and in log order."""
 
-    If these are the whole log (`is_whole`), no part of it can have commits that its tombstones end, and they
-    are left out.
-    """
-
-    def __init__(self, keep: Keep, *, is_whole: bool = False) -> None:
+    def __init__(self, keep: Keep) -> None:
         self._keep = keep
-        self._is_whole = is_whole
         self._parts: list[LastPart] = []
         self._reading: _PartitionPart | None = None
 
@@ -185,7 +180,7 @@ class LastReader:
 
     def _finish(self) -> None:
         if self._reading is not None:
-            self._parts.append(self._reading.part(is_whole=self._is_whole))
+            self._parts.append(self._reading.part())
             self._reading = None
 
 
@@ -327,9 +322,7 @@ class _PartitionPart:
             if written:
                 self._out.append(out[:written].copy())
 
-    def part(self, *, is_whole: bool) -> LastPart:
-        if is_whole:
-            self._rows.heads[:, HAS_TOMBSTONE] = 0
+    def part(self) -> LastPart:
         keyed = KeyOrder(self.reader.keys, self._partition)
         settled = [_table(keyed, out.T) for out in (*self._out, self._kept(keyed))]
         waiting = np.concatenate([np.empty((_NEEDED, 0), np.int64), *self._open], axis=1)

@@ -60,7 +60,7 @@ def read_slices(
     if keep is None:
         return Scanned(_newest(slices, advance))
     past = HistoryReader() if plan.history else None
-    counted, last = [], LastReader(keep, is_whole=True)
+    counted, last = [], LastReader(keep)
     ordered = sorted(slices, key=attrgetter("offsets_partition"))
     for partition, of_partition in groupby(ordered, key=attrgetter("offsets_partition")):
         parts, reader = tuple(of_partition), RowReader()
