@@ -342,8 +342,18 @@ class RoundsEnd(CoordinatorChecker):
             self._timeouts_ms[group.group_id] = _rebalance_timeouts_ms(group)
         if ticket.state is S.PREPARING_REBALANCE:
             self._pending[getattr(ticket.body, "group_id", "")] = ticket.pending
-        if isinstance(ticket.body, JoinGroup) and ticket.body.group_id in self._rounds:
-            self._rounds[ticket.body.group_id].sent_back.discard(ticket.body.member_id)  # it waits again
+        began = self._rounds.get(getattr(ticket.body, "group_id", ""))
+        if began is None:
+            return
+        if isinstance(ticket.body, JoinGroup):
+            began.sent_back.discard(ticket.body.member_id)  # it waits again
+        if group is not None and began.of_first and sends_back(ticket.body, group, self.scene.settings):
+            # They hear of it with the flush; a node that stood still ends the round before.
+            began.sent_back |= {
+                waiting.body.member_id
+                for waiting in self.scene.tickets.values()
+                if isinstance(waiting.body, JoinGroup) and waiting.body.group_id == group.group_id
+            }
 
     def answered(self, ticket: Ticket, reply: ReplyBody, now_ms: int) -> None:
         """A newcomer sent back has until the end of the initial delay, like all who wait in a first round."""

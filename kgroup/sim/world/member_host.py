@@ -28,6 +28,7 @@ from kgroup.group.member.step import (
     SubscribePattern,
     Unsubscribe,
 )
+from kgroup.protocol.error_codes import ErrorCode
 from kgroup.protocol.requests.client import FetchResponse, MemberRequest, MemberResponse, Node
 from kgroup.protocol.requests.consumer_group import ConsumerGroupHeartbeatResponse
 from kgroup.protocol.requests.coordinator import HeartbeatResponse, OffsetCommitResponse, SyncGroup
@@ -367,6 +368,11 @@ class MemberHost(Process):
     def _carry_out(self, step: MemberStep) -> MemberStep:
         machine = self.machine
         assert machine is not None
+        for outcome in step.commits:
+            # A refusal comes before the callbacks that follow from it. A member that gives its partitions up
+            # ends the commit under way by itself: that is no excuse for giving them up.
+            if outcome.error_code is not ErrorCode.REBALANCE_IN_PROGRESS:
+                self.ownership.ended(outcome)
         for callback in step.callbacks:
             self._callback(callback)
         for outcome in step.commits:

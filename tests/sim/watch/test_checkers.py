@@ -18,6 +18,7 @@ from kgroup.log.store.record_log import MemoryLog, RecordLog
 from kgroup.protocol.error_codes import ErrorCode
 from kgroup.protocol.topic_partition import TopicPartition
 from kgroup.sim.scenario.scenario import Scenario
+from kgroup.sim.swarm import run_seed
 from kgroup.sim.watch.checkers import Checkers
 from kgroup.sim.watch.result import (
     COMMITS_SURVIVE,
@@ -214,3 +215,8 @@ def test_what_is_known_is_told_once_and_hides_no_violation() -> None:
     checkers.broken(UNREVOKED, "c1 has t-0")
     same = [Violation(checker=UNREVOKED, at_ms=7, what="c1 has t-0")]
     assert (checkers.known, checkers.violations) == (same, same)
+
+
+def test_who_closes_while_its_commit_is_refused_may_give_up_what_it_could_not_commit() -> None:
+    """In seed 27986 the coordinator has lost the group; the refusal and the callback are of one step."""
+    assert run_seed(27986).violations == ()

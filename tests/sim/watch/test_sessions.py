@@ -31,6 +31,7 @@ from tests.sim.worlds import members, play, world
 
 E = ErrorCode
 _PROTOCOLS = (("range", b""),)
+_COMES = ConsumerGroupHeartbeat(group_id="g", member_id="new", member_epoch=0)
 _JOIN = JoinGroup(
     group_id="g",
     session_timeout_ms=10_000,
@@ -302,6 +303,29 @@ def test_who_was_not_sent_back_has_its_rebalance_timeout(reply: JoinGroupRespons
     assert stage.broken == [ALIVE_STAY]
 
 
+@pytest.mark.parametrize(
+    ("newcomer", "out_ms", "broken"),
+    [
+        pytest.param(_COMES, 13_000, [], id="sent back"),
+        pytest.param(_COMES, 12_999, [ALIVE_STAY], id="within the initial delay"),
+        pytest.param(replace(_COMES, member_epoch=1), 13_000, [ALIVE_STAY], id="no newcomer"),
+        pytest.param(replace(_COMES, group_id="h"), 13_000, [ALIVE_STAY], id="of another group"),
+    ],
+)
+def test_who_waits_may_be_out_before_it_hears_that_a_newcomer_sent_it_back(
+    newcomer: ConsumerGroupHeartbeat, out_ms: int, broken: list[str]
+) -> None:
+    stage, rounds = first_round()
+    rounds.asked(stage.ask(_JOIN))
+    rounds.asked(stage.ask(newcomer, 2))
+    rounds.heard(_NOT_BACK, out_ms)
+    assert stage.broken == broken
+
+
+def test_a_node_that_stood_still_ends_a_first_round_whose_members_a_newcomer_sent_back() -> None:
+    assert run_seed(27422, Swarm.MIGRATION).violations == ()
+
+
 def test_who_was_sent_back_and_waits_again_is_not_to_be_put_out() -> None:
     stage, rounds = first_round()
     ticket = stage.ask(_JOIN)
@@ -331,9 +355,6 @@ def test_a_newcomer_that_is_in_a_generation_has_a_session_from_then_on(
         stage.checker.heard(formed, formed_ms)
     stage.checker.heard(_EXPIRED, out_ms)
     assert stage.broken == broken
-
-
-_COMES = ConsumerGroupHeartbeat(group_id="g", member_id="new", member_epoch=0)
 
 
 @pytest.mark.parametrize(
