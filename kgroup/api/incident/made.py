@@ -495,6 +495,8 @@ class _Maker:
     def _findings_of(
         self, group: str, items: Sequence[Item], findings: Sequence[Finding]
     ) -> list[Claim | None]:
+        if not findings:
+            return []
         made = []
         lacking = _NOT_CITABLE if self._has_ends(items) else _NO_ENDS
         for finding in findings:
