@@ -44,22 +44,29 @@ def fails(body: RequestBody, group: ClassicGroup | None, settings: GroupSettings
 
 
 class FirstRounds:
-    """The clients that a coordinator answered so last, and had to.
+    """The clients that a coordinator answered so last, and had to, with the request that it answered.
 
     Kafka's consumer ends with that error, although the group can be upgraded once its round is over: whoever
     runs it starts it again. A member that ends with that error for any other reason broke a promise.
     """
 
     def __init__(self) -> None:
-        self._failed: set[str] = set()
+        self._failed: dict[str, RequestBody] = {}
 
-    def answered(self, client_id: str, reply: ReplyBody, *, was_due: bool) -> None:
-        """A coordinator answers a client; `was_due`: `fails` held when it was asked."""
-        if isinstance(reply, ConsumerGroupHeartbeatResponse):
-            if was_due and reply.error_code is ErrorCode.UNKNOWN_SERVER_ERROR:
-                self._failed.add(client_id)
-            else:
-                self._failed.discard(client_id)
+    def answered(self, client_id: str, body: RequestBody, reply: ReplyBody, *, was_due: bool) -> None:
+        """A coordinator answers a client's request; `was_due`: `fails` held when it was asked.
+
+        A request that comes twice may be let in the second time, as its round has ended in between. Which
+        answer its client hears is not known here, so that the first one stays an excuse until the client asks
+        something else.
+        """
+        if not isinstance(reply, ConsumerGroupHeartbeatResponse):
+            return
+        is_failed = reply.error_code is ErrorCode.UNKNOWN_SERVER_ERROR
+        if is_failed and was_due:
+            self._failed[client_id] = body
+        elif is_failed or body != self._failed.get(client_id):
+            self._failed.pop(client_id, None)
 
     def explain(self, client_id: str, error: MemberError) -> bool:
         """Whether this is why a member cannot go on."""

@@ -298,7 +298,7 @@ class CoordinatorWatch:
             self.downgrades.synced(body.group_id, body.member_id, reply.assignment)
         for checker in watched.checkers:
             checker.answered(ticket, reply, now_ms)
-        self._checkers.first_rounds.answered(ticket.client_id, reply, was_due=fails_to_upgrade)
+        self._checkers.first_rounds.answered(ticket.client_id, body, reply, was_due=fails_to_upgrade)
         reply_to(reply)
 
     def heard(self, hosted: HostedCoordinator, event: GroupEvent) -> None:

@@ -556,29 +556,41 @@ def test_another_request_or_group_is_none_that_kafka_fails_on(
     assert not fails(asked, group, settings)
 
 
-def answered(*answers: tuple[str, Any, bool]) -> FirstRounds:
+GOES_ON = replace(COMES, member_epoch=5)
+BEATS = Heartbeat(group_id="g", generation_id=1, member_id="m", group_instance_id=None)
+
+
+def answered(*answers: tuple[str, Any, Any, bool]) -> FirstRounds:
     rounds = FirstRounds()
-    for client_id, reply, was_due in answers:
-        rounds.answered(client_id, reply, was_due=was_due)
+    for client_id, asked, reply, was_due in answers:
+        rounds.answered(client_id, asked, reply, was_due=was_due)
     return rounds
 
 
-def test_who_was_failed_by_the_coordinator_ends() -> None:
-    assert answered(("c1", FAILED, True), ("c1", HeartbeatResponse(), False)).explain("c1", ENDS)
+@pytest.mark.parametrize(
+    "since",
+    [
+        pytest.param(("c1", BEATS, HeartbeatResponse(), False), id="of-the-other-kind"),
+        pytest.param(("c1", COMES, GIVEN, False), id="the-same-request-let-in"),
+        pytest.param(("c2", GOES_ON, GIVEN, False), id="of-another-client"),
+    ],
+)
+def test_who_was_failed_by_the_coordinator_ends(since: tuple[str, Any, Any, bool]) -> None:
+    assert answered(("c1", COMES, FAILED, True), since).explain("c1", ENDS)
 
 
 @pytest.mark.parametrize(
     "answers",
     [
         pytest.param([], id="none"),
-        pytest.param([("c1", FAILED, False)], id="not-due"),
-        pytest.param([("c1", GIVEN, True)], id="let-in"),
-        pytest.param([("c2", FAILED, True)], id="another-client"),
-        pytest.param([("c1", FAILED, True), ("c1", GIVEN, False)], id="let-in-since"),
-        pytest.param([("c1", FAILED, True), ("c1", FAILED, False)], id="failed-since"),
+        pytest.param([("c1", COMES, FAILED, False)], id="not-due"),
+        pytest.param([("c1", COMES, GIVEN, True)], id="let-in"),
+        pytest.param([("c2", COMES, FAILED, True)], id="another-client"),
+        pytest.param([("c1", COMES, FAILED, True), ("c1", GOES_ON, GIVEN, False)], id="let-in-since"),
+        pytest.param([("c1", COMES, FAILED, True), ("c1", COMES, FAILED, False)], id="failed-since"),
     ],
 )
-def test_another_answer_is_no_excuse_to_end(answers: list[tuple[str, Any, bool]]) -> None:
+def test_another_answer_is_no_excuse_to_end(answers: list[tuple[str, Any, Any, bool]]) -> None:
     assert not answered(*answers).explain("c1", ENDS)
 
 
@@ -591,4 +603,4 @@ def test_another_answer_is_no_excuse_to_end(answers: list[tuple[str, Any, bool]]
     ids=str,
 )
 def test_another_error_has_no_such_excuse(error: MemberError) -> None:
-    assert not answered(("c1", FAILED, True)).explain("c1", error)
+    assert not answered(("c1", COMES, FAILED, True)).explain("c1", error)
