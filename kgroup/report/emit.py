@@ -247,8 +247,20 @@ def to_json(value: object) -> JsonText:
 
     What a terminal might obey is escaped: it reads back as what it was.
     """
+    if type(value) is dict and set(map(type, value.values())) == {int}:  # the numbers of nearly all statuses
+        template = _integers_template(tuple(value))
+        if template is not None:
+            return JsonText(template % tuple(value.values()))
     text = value if isinstance(value, JsonText) else _ENCODER.encode(value)
     return JsonText(text if text.isprintable() else _UNPRINTABLE.sub(_json_escape, text))
+
+
+@lru_cache(maxsize=256)
+def _integers_template(names: tuple[object, ...]) -> str | None:
+    """JSON of a mapping of these names, with `%d` for each value; None if some name is no text."""
+    if not all(isinstance(name, str) for name in names):
+        return None
+    return "{" + ", ".join(to_json(name).replace("%", "%%") + ": %d" for name in names) + "}"
 
 
 def _json_escape(unprintable: re.Match[str]) -> str:

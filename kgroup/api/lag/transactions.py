@@ -54,15 +54,14 @@ def with_transactions(groups: Sequence[GroupFacts], source: TransactionSource) -
     still = [list(may_be_blocked(facts)) for facts in groups]
     source.ask([partition.row for of_group in still for partition in of_group])
     return [
-        _with_transactions(facts, {partition.topic_partition for partition in of_group}, source)
-        if of_group
-        else facts
-        for facts, of_group in zip(groups, still, strict=True)
+        _with_transactions(facts, of_group, source) for facts, of_group in zip(groups, still, strict=True)
     ]
 
 
 def with_records(groups: Sequence[GroupFacts], logs: DataLogs, problems: list[str]) -> list[GroupFacts]:
     """The facts on some groups, with the records that are left of what compacted partitions have unread."""
+    if not logs.has_cleaned:
+        return list(groups)
     return [replace(facts, partitions=tuple(_counted(facts.partitions, logs, problems))) for facts in groups]
 
 
@@ -80,19 +79,21 @@ def _counted(
 
 
 def _with_transactions(
-    facts: GroupFacts, still: set[TopicPartition], source: TransactionSource
+    facts: GroupFacts, still: Sequence[PartitionFacts], source: TransactionSource
 ) -> GroupFacts:
+    found = {
+        partition.topic_partition: blocking
+        for partition in still
+        if (blocking := source.blocking(partition.row)) is not None
+    }
+    if not found:  # nearly always
+        return facts
     return replace(
         facts,
         partitions=tuple(
-            _blocked(partition, source) if partition.topic_partition in still else partition
+            replace(partition, open_transaction=found[partition.topic_partition])
+            if partition.topic_partition in found
+            else partition
             for partition in facts.partitions
         ),
     )
-
-
-def _blocked(partition: PartitionFacts, source: TransactionSource) -> PartitionFacts:
-    blocking = source.blocking(partition.row)
-    if blocking == partition.open_transaction:  # nothing and nothing, nearly always: facts are many
-        return partition
-    return replace(partition, open_transaction=blocking)

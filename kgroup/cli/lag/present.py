@@ -164,18 +164,19 @@ class Present:
 
     def _groups(self, report: LagReport) -> Iterator[ReportedGroup]:
         """The same of groups, where no rows are shown."""
-        wanted = matcher(self._request.options.topics)
+        wanted, failing = matcher(self._request.options.topics), self._request.failing
         if not self._request.asked.stuck:
             self._of_cluster(report)
         for (facts, verdicts), findings in report.groups():
             rows = [partition.row for partition in facts.partitions]
-            columns: Columns = {
-                "group": [row.group for row in rows],
-                "lag": [row.lag for row in rows],
-                "status": [None if verdict is None else verdict.status for verdict in verdicts],
-            }
-            self._request.failing.note_rows(selected(columns, [wanted(row.topic) for row in rows]))
-            self._request.failing.note_findings(findings)
+            if failing.lags or failing.statuses:
+                columns: Columns = {
+                    "group": [row.group for row in rows],
+                    "lag": [row.lag for row in rows],
+                    "status": [None if verdict is None else verdict.status for verdict in verdicts],
+                }
+                failing.note_rows(selected(columns, [wanted(row.topic) for row in rows]))
+            failing.note_findings(findings)
             if self._page is not None:
                 self._page.note(rows)
                 self._on_page[facts.group.group_id] = self._shown(findings)

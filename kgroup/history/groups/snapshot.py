@@ -8,11 +8,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from uuid import UUID
 
+from kgroup.history.groups.member_blobs import member_topics
 from kgroup.history.groups.model import Group, GroupKind, GroupState, Member, OwnedPartition
 from kgroup.history.groups.modern import consumer_group, share_group, streams_group, with_reconciliations
 from kgroup.protocol.records import keys, values
 from kgroup.protocol.records.entries import LoggedEntry, OffsetsEntry
-from kgroup.protocol.subscription import decode_member
 
 _KINDS: Mapping[type, GroupKind] = {
     keys.GroupMetadataKey: GroupKind.CLASSIC,
@@ -179,14 +179,14 @@ def classic_member(member: values.MemberMetadata, protocol_type: str) -> Member:
     owned: tuple[OwnedPartition, ...] = ()
     notes: tuple[str, ...] = ()
     if protocol_type == "consumer":
-        blobs = decode_member(member.subscription, member.assignment)
-        if blobs.subscription is not None:
-            subscribed = tuple(sorted(blobs.subscription.topics))
-        owned = tuple(sorted(OwnedPartition(*each) for each in blobs.owned))
-        if blobs.subscription_error:
-            notes += (f"subscription unreadable: {blobs.subscription_error}",)
-        if blobs.assignment_error:
-            notes += (f"assignment unreadable: {blobs.assignment_error}",)
+        topics = member_topics(member.subscription, member.assignment)
+        if topics.subscribed is not None:
+            subscribed = tuple(sorted(topics.subscribed))
+        owned = tuple(sorted(OwnedPartition(*each) for each in topics.owned))
+        if topics.subscription_error is not None:
+            notes += (f"subscription unreadable: {topics.subscription_error}",)
+        if topics.assignment_error is not None:
+            notes += (f"assignment unreadable: {topics.assignment_error}",)
     return Member(
         member_id=member.member_id,
         instance_id=member.group_instance_id,

@@ -7,6 +7,7 @@ from typing import Final, TypeVar
 from uuid import UUID
 
 from kgroup.errors import DecodeError
+from kgroup.history.groups.member_blobs import member_topics
 from kgroup.history.groups.model import GroupKind
 from kgroup.history.timeline.handovers import Handovers
 from kgroup.history.timeline.model import ConnectWorker, Partition, Roster, TimelineMember
@@ -19,7 +20,6 @@ from kgroup.protocol.records import keys, values
 from kgroup.protocol.records.consumer_group import TopicPartitions
 from kgroup.protocol.records.entries import LoggedEntry, OffsetsEntry
 from kgroup.protocol.records.streams_group import TaskIds
-from kgroup.protocol.subscription import decode_member
 from kgroup.protocol.topic_id import topic_id_text
 
 NO_EPOCH = -1
@@ -120,15 +120,11 @@ def _read_blobs(
     subscription: bytes, assignment: bytes
 ) -> tuple[frozenset[str] | None, frozenset[Partition], str | None]:
     """What a member subscribes to and owns, and why one of these cannot be read."""
-    blobs = decode_member(subscription, assignment)
-    unreadable = str(blobs.error) if blobs.error else None
-    if blobs.subscription is None:
+    topics = member_topics(subscription, assignment)
+    unreadable = topics.subscription_error or topics.assignment_error
+    if topics.subscribed is None:
         return None, frozenset(), unreadable
-    return (
-        frozenset(blobs.subscription.topics),
-        frozenset(Partition(*each) for each in blobs.owned),
-        unreadable,
-    )
+    return frozenset(topics.subscribed), frozenset(Partition(*each) for each in topics.owned), unreadable
 
 
 def _classic_member(member: values.MemberMetadata, protocol_type: str) -> TimelineMember:

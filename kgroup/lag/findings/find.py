@@ -51,9 +51,10 @@ def find(facts: GroupFacts, *, hygiene: bool = False) -> tuple[Finding, ...]:
     """
     standing = standings(facts)
     poisoned = poison_records(facts)
+    explained = poisoned.keys() | held_by_transactions(facts)
     findings = [
         *{id(finding): finding for finding in poisoned.values()}.values(),
-        *stalls(facts, standing.without(poisoned.keys() | held_by_transactions(facts))),
+        *stalls(facts, standing.without(explained) if explained else standing),
         *blocked_readers(facts, standing),
         *without_members(facts),
         *never_commits(facts),

@@ -81,7 +81,7 @@ def standings(facts: GroupFacts) -> Standings:
     standing = [stopped for stopped in standing if stopped.facts.open_transaction is None]
     if not standing:
         return Standings(blocked=blocked)
-    if not _goes_on(facts.partitions, standing):
+    if len(standing) == len(facts.partitions) or not _goes_on(facts.partitions, standing):
         return Standings(group=tuple(standing), blocked=blocked)
     return replace(_members_and_partitions(facts, standing, step), blocked=blocked)
 
@@ -99,6 +99,8 @@ def transaction_of(partition: PartitionFacts) -> tuple[object, ...] | None:
 def _blocked(facts: GroupFacts, standing: Sequence[Standing]) -> tuple[PartitionFacts, ...]:
     """All partitions that wait for a transaction at which the group stands still somewhere."""
     waited_for = {transaction_of(stopped.facts) for stopped in standing} - {None}
+    if not waited_for:
+        return ()
     return tuple(one for one in read_partitions(facts) if transaction_of(one) in waited_for)
 
 

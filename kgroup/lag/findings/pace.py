@@ -80,6 +80,8 @@ def _behind(
     facts: GroupFacts, standings: Standings, poisoned: Collection[TopicPartition] = ()
 ) -> Iterator[tuple[Sequence[Finding], Growth | None]]:
     """For each topic, findings on who has nearly all of the lag, and the growth of that part, or of all."""
+    if standings.group:
+        return  # that explains all of its partitions
     explained = standings.explained(facts.partitions) | set(poisoned)
     for of_topic in _by_topic(facts):
         going = [partition for partition in of_topic if partition.topic_partition not in explained]

@@ -78,6 +78,12 @@ def proofs_of(facts: GroupFacts, rules: LagRules) -> dict[TopicPartition, Proof]
     if facts.group.state is GroupState.EMPTY and facts.group.kind is not GroupKind.SIMPLE:
         return dict(_without_members(facts))
     standing = standings(facts)
+    if len(standing.group) == len(facts.partitions):  # nothing else is there to be proven
+        return {
+            stopped.facts.topic_partition: stopped.still.proof
+            for stopped in standing.group
+            if stopped.still.proof is not None
+        }
     proofs: dict[TopicPartition, Proof] = {}
     readers: dict[str | None, ReaderStandsStill] = {}
     for partition in read_partitions(facts) if standing.group or standing.members else ():

@@ -93,7 +93,8 @@ class DataLogs:
 
         None if there is none, or if the log is not here.
         """
-        return self._blocking(topic, partition, offset)
+        # Many groups ask, and most logs are elsewhere.
+        return self._blocking(topic, partition, offset) if (topic, partition) in self._replicas else None
 
     def unread_records(self, topic: str, partition: int, offset: int) -> int | None:
         """The records from `offset` on, of a partition that the log cleaner has compacted; else None.
@@ -105,6 +106,11 @@ class DataLogs:
             return None
         parts = self.parts(topic, partition, offset)
         return None if parts is None else parts.records + parts.undecided
+
+    @property
+    def has_cleaned(self) -> bool:
+        """Whether the log cleaner has compacted any partition here."""
+        return bool(self._cleaned)
 
     @cached_property
     def _cleaned(self) -> set[tuple[str, int]]:
