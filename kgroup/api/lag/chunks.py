@@ -45,8 +45,10 @@ class LagChunk:
 def row_columns(rows: Sequence[LagRow]) -> dict[str, Sequence[object]]:
     """The columns that are in the rows themselves, and their notes."""
     columns: dict[str, Sequence[object]] = {name: list(map(attrgetter(name), rows)) for name in _AS_THEY_ARE}
-    ids = {row.topic_id: None if row.topic_id is None else topic_id_text(row.topic_id) for row in rows}
-    columns["topic_id"] = [ids[row.topic_id] for row in rows]
+    # By identity, as a UUID works its hash out each time; rows of a topic often have the very same.
+    distinct = {id(row.topic_id): row.topic_id for row in rows}
+    ids = {place: None if one is None else topic_id_text(one) for place, one in distinct.items()}
+    columns["topic_id"] = [ids[id(row.topic_id)] for row in rows]
     notes = {notes: [note.value for note in notes] for notes in {row.notes for row in rows}}
     columns["notes"] = [notes[row.notes] for row in rows]
     return columns

@@ -14,33 +14,32 @@ from kgroup.log.topics.topic_logs import DataLogs
 from kgroup.scan.kernels.gather import numbers, values_of
 from kgroup.scan.reading.order import begins_of, ordered_by
 from kgroup.scan.reductions.last_commits import LastCommits
-from kgroup.scan.reductions.leaps import UNKNOWN, longest_steps
+from kgroup.scan.reductions.leaps import UNKNOWN
 
 _NO_START = -1
 
 
 class Leaps:
-    """Picks them out of all steps at once, and puts them to the facts on a partition."""
+    """Picks them out of the `longest_steps` of all keys at once, and puts them to the facts on a partition."""
 
-    def __init__(self, last: LastCommits, ends: LogEnds, data_logs: DataLogs) -> None:
+    def __init__(self, longest: pa.Table, last: LastCommits, ends: LogEnds, data_logs: DataLogs) -> None:
         self._data_logs = data_logs
         self._changes = last.membership_changes
-        table = longest_steps(last.leaps)
         self._of_groups: dict[str, dict[tuple[str, int], list[dict[str, int]]]] = {}
-        if not table.num_rows:
+        if not longest.num_rows:
             return
-        starts = _starts(table, ends)
-        known = values_of(table["from_log_offset"]) != UNKNOWN
-        crossing = known & (values_of(table["from_offset"]) < starts) & (starts <= values_of(table["offset"]))
+        starts = _starts(longest, ends)
+        known = values_of(longest["from_log_offset"]) != UNKNOWN
+        crossing = known & (values_of(longest["from_offset"]) < starts) & (starts <= values_of(longest["offset"]))
         if not crossing.any():
             return
-        groups = values_of(table["group"])
+        groups = values_of(longest["group"])
         places = {
             (row["group"], row["topic"], row["partition"], row["offsets_partition"])
-            for row in table.take(numbers(np.flatnonzero(crossing))).to_pylist()
+            for row in longest.take(numbers(np.flatnonzero(crossing))).to_pylist()
         }
         rows = np.flatnonzero(np.isin(groups, groups[crossing]) & known)
-        for row in table.take(numbers(rows)).to_pylist():
+        for row in longest.take(numbers(rows)).to_pylist():
             if (row["group"], row["topic"], row["partition"], row["offsets_partition"]) not in places:
                 continue
             of_group = self._of_groups.setdefault(row["group"], {})

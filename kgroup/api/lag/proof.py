@@ -59,12 +59,12 @@ class Reaches:
 
     def of_rows(self, rows: Sequence[LagRow]) -> SeenColumns:
         """The log ends that other groups' commits, and a group's own, prove of each row's partition."""
-        bounds = np.array([self._bounds.get((row.topic, row.partition), _NOWHERE) for row in rows], np.int64)
+        bounds = [self._bounds.get((row.topic, row.partition), _NOWHERE) for row in rows]
         return SeenColumns(
             offsets=self._offsets,
             timestamps=self._timestamps,
-            starts=bounds.reshape(-1, 2)[:, 0],
-            stops=bounds.reshape(-1, 2)[:, 1],
+            starts=np.array([start for start, _ in bounds], np.int64),
+            stops=np.array([stop for _, stop in bounds], np.int64),
         )
 
     def times(self, topic: str) -> dict[int, tuple[int, int]]:

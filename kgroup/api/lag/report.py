@@ -149,6 +149,12 @@ def report_from(
     Rows alone need no more of a scan than is in the inputs.
     """
     windows = None if scanned is None else _windows(scanned)
+    last = None if scanned is None else scanned.last
+    longest = None
+    if options.findings and last is not None:
+        from kgroup.scan.reductions.leaps import longest_steps
+
+        longest = longest_steps(last.leaps)
     data_logs = DataLogs(logs.sources.log_dirs)
     proofs = facts = None
     if options.judges and scanned is not None and windows is not None:
@@ -156,12 +162,12 @@ def report_from(
         from kgroup.api.lag.stands import Stands
 
         leaps = None
-        if options.findings and scanned.last is not None:
+        if longest is not None and last is not None:
             from kgroup.api.lag.leaps import Leaps
 
-            leaps = Leaps(scanned.last, inputs.ends, data_logs)
+            leaps = Leaps(longest, last, inputs.ends, data_logs)
         transactions = _transactions(logs, data_logs)
-        stands = Stands(scanned.last) if scanned.last is not None and scanned.history is not None else None
+        stands = Stands(last) if last is not None and scanned.history is not None else None
         proofs = ProofReader(windows, scanned.history, data_logs, as_of.now_ms, transactions, leaps, stands)
     if options.findings and scanned is not None and scanned.history is not None:
         from kgroup.api.lag.assigned import AssignedReader
@@ -172,7 +178,7 @@ def report_from(
         reaches = proofs.reaches if proofs is not None else None
         assigned = AssignedReader(inputs.ends, reaches, data_logs, hygiene=options.hygiene)
         past_ends = EndsInCluster(logs.cluster, inputs.ends) if logs.cluster is not None else data_logs
-        steps = Steps(scanned.last, past_ends) if scanned.last is not None else None
+        steps = Steps(longest, last, past_ends) if longest is not None and last is not None else None
         facts = GroupFactReader(
             scanned.newest, scanned.history, inputs.groups, options.retention_ms, assigned, steps
         )

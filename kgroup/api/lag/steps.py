@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from kgroup.api.lag.past_ends import PastEnds
@@ -20,7 +21,7 @@ from kgroup.protocol.topic_partition import TopicPartition
 from kgroup.scan.kernels.gather import numbers, values_of
 from kgroup.scan.reading.order import begins_of, ranks
 from kgroup.scan.reductions.last_commits import LastCommits
-from kgroup.scan.reductions.leaps import UNKNOWN, longest_steps
+from kgroup.scan.reductions.leaps import UNKNOWN
 
 _Row = dict[str, Any]
 
@@ -74,12 +75,15 @@ def _grew(causes: Sequence[Any]) -> bool:
 
 
 class Steps:
-    """Puts them to the facts on a group, if one of its steps stands out or a topic of it grew."""
+    """Puts them to the facts on a group, if one of its steps stands out or a topic of it grew.
 
-    def __init__(self, last: LastCommits, past_ends: PastEnds) -> None:
+    They are the `longest_steps` of all keys.
+    """
+
+    def __init__(self, longest: pa.Table, last: LastCommits, past_ends: PastEnds) -> None:
         self._past_ends = past_ends
         self._changes = last.membership_changes
-        self._table = longest_steps(last.leaps)
+        self._table = longest
         self._codes: dict[str, int] = {}
         self._standing_out: set[str] = set()
         if not self._table.num_rows:

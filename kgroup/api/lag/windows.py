@@ -14,6 +14,8 @@ from kgroup.scan.reading.order import begins_of
 from kgroup.scan.reductions.last_commits import LastCommits
 
 _NOWHERE: Final = (0, 0)
+_NO_KEY: Final = -1  # the number of a key without commits: what is appended to bounds for it is empty
+_NO_NUMBERS: Final[dict[tuple[str, int], int]] = {}
 
 
 class Windows:
@@ -51,10 +53,12 @@ class Windows:
                 strict=True,
             )
         ):
-            of_group = self._numbers.setdefault(str(group), {})
-            known = of_group.get((str(topic), partition))
-            if known is None or newest_ms[number] > newest_ms[known]:
-                of_group[str(topic), partition] = number
+            of_group = self._numbers.get(group)
+            if of_group is None:
+                of_group = self._numbers[group] = {}
+            known = of_group.setdefault((topic, partition), number)
+            if known != number and newest_ms[number] > newest_ms[known]:
+                of_group[topic, partition] = number
 
     def _bounds(self, group: str, topic: str, partition: int) -> tuple[int, int]:
         number = self._numbers.get(group, {}).get((topic, partition))
@@ -83,19 +87,22 @@ class Windows:
 
     def of_rows(self, rows: Sequence[LagRow]) -> WindowColumns:
         """The same of many rows, over `commits`."""
-        bounds = np.array(
+        found = np.array(
             [
-                _NOWHERE if row.current_offset is None else self._bounds(row.group, row.topic, row.partition)
+                _NO_KEY
+                if row.current_offset is None
+                else self._numbers.get(row.group, _NO_NUMBERS).get((row.topic, row.partition), _NO_KEY)
                 for row in rows
             ],
             np.int64,
-        ).reshape(-1, 2)
+        )
+        stops = np.append(self._stops, 0)[found]
         unknown = np.full(len(rows), UNKNOWN)
         return WindowColumns(
             commits=self.commits,
             slots=self.slots,
-            stops=bounds[:, 1],
-            counts=bounds[:, 1] - bounds[:, 0],
+            stops=stops,
+            counts=stops - np.append(self._starts, 0)[found],
             unread_since_ms=unknown,
             unread_by_ms=unknown,
             caught_up_ms=unknown,

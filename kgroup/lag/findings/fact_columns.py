@@ -72,8 +72,9 @@ class PartitionColumns:
         changed_between: ChangedBetween,
     ) -> "PartitionColumns":
         """Look at all of them once."""
-        log_ends = (row.log_end_offset for row in rows)
-        ends = np.array([UNKNOWN if end is None else end for end in log_ends], np.int64)
+        ends = np.array(
+            [UNKNOWN if row.log_end_offset is None else row.log_end_offset for row in rows], np.int64
+        )
         can_be_judged = np.array([is_judged(row) for row in rows], np.bool_) & (windows.counts > 0)
         return cls(
             rows=rows,
@@ -217,7 +218,11 @@ class PartitionColumns:
         is_waited_for: list[bool] = []
         for facts in groups:
             of_group = proofs_of(facts, rules)
-            proofs += [of_group.get(partition.topic_partition) for partition in facts.partitions]
+            proofs += (
+                [of_group.get(partition.topic_partition) for partition in facts.partitions]
+                if of_group
+                else [None] * len(facts.partitions)
+            )
             is_waited_for += are_waited_for(facts)
         partitions = chain.from_iterable(facts.partitions for facts in groups)
         rows = np.flatnonzero(

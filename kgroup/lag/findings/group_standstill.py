@@ -15,7 +15,7 @@ from kgroup.lag.findings.standstill import How, Standstill, is_behind, standstil
 from kgroup.protocol.topic_partition import TopicPartition
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Standing:
     """A partition on which nothing moves."""
 

@@ -171,7 +171,7 @@ class OpenCommit:
     producer_id: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True, unsafe_hash=True)
 class PartitionFacts:
     """One row of a lag report with further facts. Times are epoch ms.
 

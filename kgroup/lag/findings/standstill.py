@@ -36,7 +36,7 @@ class How(StrEnum):
     RHYTHM = "rhythm"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True, unsafe_hash=True)
 class Standstill:
     """The time since which nothing has moved though records wait, and the evidence. Times are epoch ms.
 

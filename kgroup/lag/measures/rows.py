@@ -48,7 +48,7 @@ class Note(StrEnum):
     """Commits stand in two offsets partitions; the one with the newer commit time is shown."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True, unsafe_hash=True)
 class Commit:
     """A committed offset that counts. Times are epoch ms; `leader_epoch` is None where unknown.
 
@@ -70,7 +70,7 @@ class Commit:
     log_offset: int = -1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True, unsafe_hash=True)
 class LagRow:
     """One partition of one group; what is unknown, or not there, is None.
 
