@@ -228,6 +228,23 @@ def test_json_reads_back_as_what_it_was(text):
     assert json.loads(to_json(JsonText(json.dumps(text, ensure_ascii=False)))) == text
 
 
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"lag": 5, "at_ms": -(1 << 70)},
+        {"100% of it": 1, '"': 2, HOSTILE: 3},
+        {"lag": 5, "is_known": True},
+        {"lag": 5, "rate": 0.5, "at_ms": None},
+        {1: 2},
+        {},
+    ],
+)
+def test_json_of_numbers_is_that_of_any_mapping(value):
+    in_a_list = to_json([value])
+    assert to_json(value) == in_a_list[1:-1]
+    assert json.loads(to_json(value)) == {str(name): number for name, number in value.items()}
+
+
 @pytest.mark.parametrize("name", ["=1+1", "+1", "-1", "@SUM(A1)", "\uff1d1", "'quoted", "=cmd|' /C calc'!A0"])
 def test_csv_has_no_name_that_a_spreadsheet_calculates(emitted, name):
     columns = [

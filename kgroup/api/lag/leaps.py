@@ -20,7 +20,7 @@ _NO_START = -1
 
 
 class Leaps:
-    """Picks them out of the `longest_steps` of all keys at once, and puts them to the facts on a partition."""
+    """Picks them out of the `longest_steps` of all keys, and puts them to the facts on a partition."""
 
     def __init__(self, longest: pa.Table, last: LastCommits, ends: LogEnds, data_logs: DataLogs) -> None:
         self._data_logs = data_logs
@@ -30,7 +30,8 @@ class Leaps:
             return
         starts = _starts(longest, ends)
         known = values_of(longest["from_log_offset"]) != UNKNOWN
-        crossing = known & (values_of(longest["from_offset"]) < starts) & (starts <= values_of(longest["offset"]))
+        from_offsets, offsets = values_of(longest["from_offset"]), values_of(longest["offset"])
+        crossing = known & (from_offsets < starts) & (starts <= offsets)
         if not crossing.any():
             return
         groups = values_of(longest["group"])

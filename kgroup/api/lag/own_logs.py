@@ -34,9 +34,9 @@ class OwnLogs:
 
     def proof(self, row: LagRow, window_of: Callable[[LagRow], CommitWindow]) -> LogProof:
         """The proof for a row with a lag and commits in its window, which is only made if the log is here."""
+        if not self.logs.has(row.topic, row.partition):
+            return NO_LOG
         try:
-            if self.logs.end(row.topic, row.partition) is None:
-                return NO_LOG
             return self._proof(row, window_of(row))
         except SourceError as error:
             note(self.problems, error)

@@ -12,7 +12,6 @@ from kgroup.lag.findings.standstill import has_unread
 from kgroup.lag.measures.rows import LagRow
 from kgroup.log.topics.topic_logs import DataLogs
 from kgroup.protocol.log_listing import OpenTransaction
-from kgroup.protocol.topic_partition import TopicPartition
 
 
 class TransactionSource(Protocol):

@@ -1,7 +1,7 @@
 """The last commits of each key that a scan of the log kept, one by one or in columns."""
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -42,16 +42,13 @@ class Windows:
         starts = np.flatnonzero(begins_of(keys))
         self._starts, self._stops = starts, np.append(starts, table.num_rows)[1:]
         firsts = table.select(["group", "topic"]).take(numbers(starts))
+        groups: list[Any] = firsts["group"].to_pylist()
+        topics: list[Any] = firsts["topic"].to_pylist()
         newest_ms = self.commits.timestamps[self._stops - 1]
         self._numbers: dict[str, dict[tuple[str, int], int]] = {}
         """By group, topic and partition: which of the keys it is that `_starts` and `_stops` are of."""
         for number, (group, topic, partition) in enumerate(
-            zip(
-                firsts["group"].to_pylist(),
-                firsts["topic"].to_pylist(),
-                partitions[starts].tolist(),
-                strict=True,
-            )
+            zip(groups, topics, partitions[starts].tolist(), strict=True)
         ):
             of_group = self._numbers.get(group)
             if of_group is None:

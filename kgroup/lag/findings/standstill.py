@@ -36,6 +36,7 @@ class How(StrEnum):
     RHYTHM = "rhythm"
 
 
+# Not frozen, which takes three times as long to make: there are as many as rows. Nobody changes one.
 @dataclass(slots=True, kw_only=True, unsafe_hash=True)
 class Standstill:
     """The time since which nothing has moved though records wait, and the evidence. Times are epoch ms.

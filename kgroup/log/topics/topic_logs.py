@@ -49,6 +49,10 @@ class DataLogs:
         """The partitions that are here, sorted."""
         return sorted(self._replicas)
 
+    def has(self, topic: str, partition: int) -> bool:
+        """Whether the partition is here. Many groups ask, and often none is."""
+        return (topic, partition) in self._replicas
+
     def folder(self, topic: str, partition: int) -> PartitionFolder | None:
         """The partition's folder, of replicas the longest; None if it is not here."""
         log = self._find(topic, partition)
@@ -93,8 +97,7 @@ class DataLogs:
 
         None if there is none, or if the log is not here.
         """
-        # Many groups ask, and most logs are elsewhere.
-        return self._blocking(topic, partition, offset) if (topic, partition) in self._replicas else None
+        return self._blocking(topic, partition, offset) if self.has(topic, partition) else None
 
     def unread_records(self, topic: str, partition: int, offset: int) -> int | None:
         """The records from `offset` on, of a partition that the log cleaner has compacted; else None.

@@ -48,6 +48,11 @@ class TestStop:
             "usual_step": 5,
         }
 
+    def test_all_that_a_group_has_each_by_its_own_proof(self):
+        silent = partition(0, steadily(120, 100), 500, seen=GOES_ON)
+        group = facts(silent, partition(1, [(400, 100)], 500, seen=[(390, 150)]))
+        assert said(group) == ["STOP rhythm-broken", "STOP stopped"]
+
     def test_burrow_is_told_of_no_proof(self):
         group = facts(partition(0, steadily(120, 100), 500, seen=GOES_ON))
         assert said(group, BurrowRules()) == ["STOP stopped"]
