@@ -130,6 +130,15 @@ def test_a_group_that_reads_less_than_is_written_is_warned_of():
     assert numbers == {"read_per_s": 2.5, "written_per_s": 10.0}
 
 
+def test_it_is_warned_of_what_goes_on_while_another_partition_stands():
+    fast = [(20, 300), (10, 400), (1, 490)]
+    slow = partition(0, steadily(1, 100), 500, seen=fast)
+    assert said(facts(slow, partition(1, [(400, 100)], 500, seen=[(390, 150)]))) == [
+        "WARN lag-grew",
+        "STOP stopped",
+    ]
+
+
 def test_a_group_far_behind_of_which_nothing_is_proven_is_unknown():
     assert said(facts(partition(0, steadily(1, 100), 500))) == ["UNKNOWN lag-trend-unknown"]
 
