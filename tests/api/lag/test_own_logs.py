@@ -17,8 +17,8 @@ class Records:
 
     times: list[float]
 
-    def end(self, topic: str, partition: int) -> int:
-        return len(self.times)
+    def has(self, topic: str, partition: int) -> bool:
+        return True
 
     def history(self, topic: str, partition: int, points_max: int) -> tuple[LogEndAt, ...]:
         return (LogEndAt(len(self.times), ago(self.times[-1])),)
