@@ -151,20 +151,38 @@ def aligned_lines(
     columns: Sequence[TableColumn], rows: Sequence[Sequence[str]], widths: Sequence[int]
 ) -> Iterator[str]:
     """The lines of rows whose columns are so wide; longer cells wrap."""
+    if not any(widths):
+        return iter([""] * len(rows))
     import tabulate
 
-    # tabulate fits columns to what it is given: a first row of full cells holds them at their widths.
+    by_column = list(zip(*rows, strict=True))
+    # tabulate fits columns to what it is given: full cells around the others hold them at their widths.
     full = ["x" * width for width in widths]
+    if all(_longest(cells) <= width for cells, width in zip(by_column, widths, strict=True)):
+        # Each row is one line, so that all are as well one row of cells with many lines: what tabulate does
+        # for each cell, such as looking at its type, takes most of its time.
+        table = [["\n".join((x, *cells, x)) for x, cells in zip(full, by_column, strict=True)]]
+    else:
+        wrapped = ([_wrapped(cell, width) for cell, width in zip(row, widths, strict=True)] for row in rows)
+        table = [full, *wrapped, full]
+    alignment: list[str | None] = ["right" if column.right else "left" for column in columns]
+    if not columns[-1].right:
+        alignment[-1] = None  # what would fill its lines is taken off again
     # Most tables need no wcwidth, which takes as long to import as half of tabulate.
-    tabulate.WIDE_CHARS_MODE = not all(cell.isascii() for row in rows for cell in row)
+    tabulate.WIDE_CHARS_MODE = not all(map(_is_ascii, by_column))
     text = tabulate.tabulate(
-        [full, *([_wrapped(cell, width) for cell, width in zip(row, widths, strict=True)] for row in rows)],
-        tablefmt="plain",
-        disable_numparse=True,
-        preserve_whitespace=True,
-        colalign=["right" if column.right else "left" for column in columns],
+        table, tablefmt="plain", disable_numparse=True, preserve_whitespace=True, colalign=alignment
     )
-    return (line.rstrip(" ") for line in text.split("\n")[1:])
+    return (line.rstrip(" ") for line in text.split("\n")[1:-1])
+
+
+def _is_ascii(cells: Sequence[str]) -> bool:
+    return "".join(cells).isascii()
+
+
+def _longest(cells: Sequence[str]) -> int:
+    """The width of the longest of these cells, 0 if there are none."""
+    return max(map(len if _is_ascii(cells) else display_width, cells), default=0)
 
 
 def _wrapped(cell: str, width: int) -> str:
@@ -197,7 +215,7 @@ def _pieces(cell: str, width: int) -> Iterator[str]:
 
 def cell_widths(columns: Sequence[TableColumn], rows: Sequence[Sequence[str]]) -> list[int]:
     """The width of the longest cell of each column."""
-    return [max((display_width(row[i]) for row in rows), default=0) for i in range(len(columns))]
+    return list(map(_longest, zip(*rows, strict=True))) or [0] * len(columns)
 
 
 def _widths(

@@ -4,7 +4,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kgroup.report.table import TableColumn, display_width, printable, printable_name, render_table
+from kgroup.report.table import (
+    TableColumn,
+    aligned_lines,
+    cell_widths,
+    display_width,
+    printable,
+    printable_name,
+    render_table,
+)
 
 
 def table(headings, *rows, right=(), rows_at_once=100, **options):
@@ -224,3 +232,30 @@ def test_wrapped_text_keeps_every_character_within_the_width(rows, width):
     assert all(display_width(line) <= width for line in lines)
     shown = sorted("".join(lines[1:]).replace(" ", ""))
     assert shown == sorted("".join("".join(row) for row in rows))
+
+
+CELLS = st.text(st.characters(codec="utf-8", categories=["L", "M", "N", "P", "S", "Zs"]), max_size=4)
+
+
+@given(
+    st.lists(st.booleans(), min_size=1, max_size=3).flatmap(
+        lambda right: st.tuples(
+            st.just(right),
+            st.lists(st.lists(CELLS, min_size=len(right), max_size=len(right)), min_size=1, max_size=4),
+            st.lists(st.integers(0, 3), min_size=len(right), max_size=len(right)),
+        )
+    )
+)
+def test_rows_together_have_the_lines_of_each_by_itself(table_of_cells):
+    right, rows, more = table_of_cells
+    columns = [TableColumn(heading="", right=each) for each in right]
+    rows = [[printable(cell) for cell in row] for row in rows]
+    widths = [width + spare for width, spare in zip(cell_widths(columns, rows), more, strict=True)]
+    together = list(aligned_lines(columns, rows, widths))
+    assert together == [line for row in rows for line in aligned_lines(columns, [row], widths)]
+    blanks = (" " * (width - display_width(cell)) for width, cell in zip(widths, rows[0], strict=True))
+    cells = (
+        gap + cell if is_right else cell + gap
+        for gap, cell, is_right in zip(blanks, rows[0], right, strict=True)
+    )
+    assert together[0] == "  ".join(cells).rstrip(" ")
