@@ -22,22 +22,24 @@ from kgroup.protocol.records.entries import (
     OffsetsEntry,
     RecordType,
     TransactionMarker,
+    Undecodable,
 )
 from kgroup.protocol.records.keys import group_of
+from kgroup.protocol.records.plain_commit import read_plain_commit
 
 SMALL_BYTES: Final = 1_500_000
 _RECORDS_MAX: Final = 50_000  # a small segment of compressed batches may hold millions
-_COMMIT_PREFIXES: Final = tuple(
-    kind.to_bytes(PREFIX_BYTES) for kind in (RecordType.LEGACY_OFFSET_COMMIT, RecordType.OFFSET_COMMIT)
-)
+_COMMIT_PREFIX: Final = RecordType.OFFSET_COMMIT.to_bytes(PREFIX_BYTES)
+_COMMIT_PREFIXES: Final = (RecordType.LEGACY_OFFSET_COMMIT.to_bytes(PREFIX_BYTES), _COMMIT_PREFIX)
 
 
 class SmallLog(NamedTuple):
     """What a small log says of its end.
 
-    `commits` are all entries of commits, their tombstones and the markers of transactions, in the order of
-    the log; `others` the newest of each other key, which no transaction holds back. As on the columnar path
-    the values that these have replaced are not looked into.
+    `commits` are the newest commit of each key outside of transactions, be it a tombstone, and all entries
+    and markers of transactions in the order of the log; `others` the newest of each other key, which no
+    transaction holds back. As on the columnar path the values that these others have replaced are not looked
+    into.
     """
 
     commits: list[LoggedEntry]
@@ -56,19 +58,29 @@ def small_bytes(sources: Iterable[SegmentFile]) -> int | None:
 def read_small(sources: Iterable[SegmentFile]) -> SmallLog | None:
     """The segments in the order given; None for a log that is not small or has an oddity."""
     commits: list[LoggedEntry] = []
+    others: list[LoggedEntry] = []
     newest: dict[tuple[int, bytes], tuple[SegmentFile, Batch, LogRecord]] = {}
     try:
         for read in _records(sources):
             segment, batch, record = read
-            if batch.control or record.key is None or record.key.startswith(_COMMIT_PREFIXES):
+            is_commit = record.key is None or record.key.startswith(_COMMIT_PREFIXES)
+            if record.key is None or batch.control or (batch.transactional and is_commit):
                 commits.append(_entry(*read))
                 continue
             key = segment.partition, record.key
-            if key not in newest or newest[key][2].offset < record.offset:
+            before = newest.get(key)
+            if before is None or before[2].offset < record.offset:
                 newest[key] = read
-        return SmallLog(commits, [_entry(*read) for read in newest.values()])
+            if is_commit and before is not None:
+                # Of a commit that is replaced the columnar path says, too, what is odd about it.
+                _require_commit(record if newest[key] is before else before[2])
+        for read in newest.values():
+            key_bytes = read[2].key
+            assert key_bytes is not None
+            (commits if key_bytes.startswith(_COMMIT_PREFIXES) else others).append(_entry(*read))
     except _NotForUsError:
         return None
+    return SmallLog(commits, others)
 
 
 def read_small_of(
@@ -138,14 +150,31 @@ def _size(segment: SegmentFile) -> int:
     return status.st_size
 
 
+def _require_commit(record: LogRecord) -> None:
+    """Raises _NotForUsError for a commit with an odd value."""
+    key, value = record.key, record.value
+    assert key is not None
+    if value is None:
+        return
+    is_plain = key.startswith(_COMMIT_PREFIX) and read_plain_commit(
+        value, int.from_bytes(value[:PREFIX_BYTES])
+    )
+    if not is_plain:
+        _require_plain(decode_entry(key, value))
+
+
 def _entry(segment: SegmentFile, batch: Batch, record: LogRecord) -> LoggedEntry:
     entry = decode_marker(batch, record) if batch.control else decode_entry(record.key, record.value)
+    _require_plain(entry)
+    return to_logged_entry(segment.partition, batch, record, entry)
+
+
+def _require_plain(entry: OffsetsEntry | Undecodable | TransactionMarker) -> None:
     if isinstance(entry, OffsetsEntry):
         if entry.note is not None or entry.key_bytes is not None or entry.value_bytes is not None:
             raise _NotForUsError
     elif not isinstance(entry, TransactionMarker):
         raise _NotForUsError
-    return to_logged_entry(segment.partition, batch, record, entry)
 
 
 def _is_of(key: bytes | None, wanted: Callable[[str], bool], known: dict[bytes, bool]) -> bool:

@@ -12,8 +12,8 @@ from kgroup.log.files.sources import open_sources
 from kgroup.log.format.batch import LogRecord, encode_batch
 from kgroup.protocol.records.codec import encode_entry
 from kgroup.protocol.records.entries import OffsetsEntry, RecordType
-from kgroup.protocol.records.keys import GroupMetadataKey
-from kgroup.protocol.records.values import GroupMetadataValue
+from kgroup.protocol.records.keys import GroupMetadataKey, OffsetCommitKey
+from kgroup.protocol.records.values import GroupMetadataValue, OffsetCommitValue
 from kgroup.scan.reductions.scan import newest, newest_time, split
 from kgroup.scan.reductions.select import select
 
@@ -82,3 +82,42 @@ def test_a_value_that_was_replaced_is_not_looked_into_and_the_newest_is(tmp_path
     assert log is not None
     assert PlainNewest(log).others == newest(slices(sources)).others
     assert [logged.offset for logged in log.others] == [1]
+
+
+def commit(key_type, value_version):
+    entry = OffsetsEntry(
+        type=key_type,
+        key=OffsetCommitKey(group="orders", topic="orders", partition=0),
+        value=OffsetCommitValue(offset=7, metadata="", commit_timestamp=1_000),
+        value_version=value_version,
+    )
+    return encode_entry(entry)
+
+
+LEGACY, COMMIT = RecordType.LEGACY_OFFSET_COMMIT, RecordType.OFFSET_COMMIT
+
+
+@pytest.mark.parametrize(
+    ("key_type", "value", "is_odd"),
+    [
+        (COMMIT, commit(COMMIT, 4)[1], False),
+        (COMMIT, commit(COMMIT, 0)[1], False),
+        (COMMIT, commit(COMMIT, 4)[1] + b"?", True),
+        (COMMIT, b"\x00\x04", True),
+        (COMMIT, b"", True),
+        (LEGACY, commit(LEGACY, 0)[1], False),
+        (LEGACY, commit(COMMIT, 4)[1], True),
+        (COMMIT, None, False),
+    ],
+)
+def test_a_commit_that_was_replaced_is_looked_into_all_the_same(tmp_path, key_type, value, is_odd):
+    key, good = commit(key_type, 0)
+    records = [LogRecord(0, 1_000, key, value), LogRecord(1, 1_001, key, good)]
+    folder = tmp_path / "__consumer_offsets-0"
+    folder.mkdir()
+    (folder / "00000000000000000000.log").write_bytes(encode_batch(records))
+    sources = open_sources([tmp_path])
+    log = read_small(sources)
+    assert (log is None) == is_odd
+    if log is not None:
+        assert [logged.offset for logged in log.commits] == [1]
