@@ -67,6 +67,8 @@ def reports_of_files() -> None:
         require("</html>" in page.read_text() and "orders-app" in page.read_text(), "a page without groups")
         answer_to("lag-report", LIVES, "-q", "-o", "parquet", "--output", str(parquet))
         require(parquet.read_bytes()[:4] == b"PAR1", "no Parquet file")
+        answer_to("decode", LIVES, "-q", "-o", "parquet", "--output", str(parquet))
+        require(parquet.read_bytes()[-4:] == b"PAR1", "no Parquet file of records")
 
 
 def other_commands() -> None:
