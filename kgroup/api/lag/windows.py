@@ -57,9 +57,12 @@ class Windows:
             if known != number and newest_ms[number] > newest_ms[known]:
                 of_group[topic, partition] = number
 
+    def _number(self, group: str, topic: str, partition: int) -> int:
+        return self._numbers.get(group, _NO_NUMBERS).get((topic, partition), _NO_KEY)
+
     def _bounds(self, group: str, topic: str, partition: int) -> tuple[int, int]:
-        number = self._numbers.get(group, {}).get((topic, partition))
-        return _NOWHERE if number is None else (int(self._starts[number]), int(self._stops[number]))
+        number = self._number(group, topic, partition)
+        return _NOWHERE if number == _NO_KEY else (int(self._starts[number]), int(self._stops[number]))
 
     def find(self, group: str, topic: str, partition: int) -> CommitWindow:
         """The window of a key, one without slots if it has no commits."""
@@ -86,9 +89,7 @@ class Windows:
         """The same of many rows, over `commits`."""
         found = np.array(
             [
-                _NO_KEY
-                if row.current_offset is None
-                else self._numbers.get(row.group, _NO_NUMBERS).get((row.topic, row.partition), _NO_KEY)
+                _NO_KEY if row.current_offset is None else self._number(row.group, row.topic, row.partition)
                 for row in rows
             ],
             np.int64,

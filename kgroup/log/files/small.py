@@ -63,7 +63,7 @@ def read_small(sources: Iterable[SegmentFile]) -> SmallLog | None:
     try:
         for read in _records(sources):
             segment, batch, record = read
-            is_commit = record.key is None or record.key.startswith(_COMMIT_PREFIXES)
+            is_commit = record.key is not None and record.key.startswith(_COMMIT_PREFIXES)
             if record.key is None or batch.control or (batch.transactional and is_commit):
                 commits.append(_entry(*read))
                 continue
