@@ -20,8 +20,8 @@ from kgroup.protocol.requests.consumer_group import ConsumerGroupHeartbeat, Cons
 from kgroup.protocol.requests.coordinator import ReplyBody
 from kgroup.protocol.topic_partition import TopicPartition
 from kgroup.sim.watch.coordinators import SLACK_MS, CoordinatorChecker, Scene, Ticket
-from kgroup.sim.watch.copies import Copies, held
 from kgroup.sim.watch.result import ALIVE_STAY, DEADLINES, EPOCHS_GROW, SESSIONS_END, UNREVOKED
+from kgroup.sim.watch.stale_heartbeats import StaleHeartbeats, held
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +37,7 @@ class Holder:
 class Books:
     """Looks at one group at a time. `broken` takes a checker's name and a sentence.
 
-    `changed` is called when a group's epoch has gone up. `known` takes what `copies` explain.
+    `changed` is called when a group's epoch has gone up. `known` takes what `stale` explains.
     """
 
     def __init__(
@@ -47,11 +47,11 @@ class Books:
         changed: Callable[[], None],
         *,
         known: Callable[[str, str], None],
-        copies: Copies,
+        stale: StaleHeartbeats,
     ) -> None:
         self._broken = broken
         self._known = known
-        self._copies = copies
+        self._stale = stale
         self._name_of = name_of
         self._changed = changed
         self._group_epochs: dict[str, int] = {}
@@ -79,7 +79,7 @@ class Books:
                 continue  # it is fenced, and will hear so
             more = holder.owned - held(member, self._name_of)
             if more:
-                is_known = self._copies.explain(group.group_id, holder.member_id, holder.epoch, more)
+                is_known = self._stale.explain(group.group_id, holder.member_id, holder.epoch, more)
                 report = self._known if is_known else self._broken
                 report(
                     UNREVOKED,

@@ -29,7 +29,6 @@ from kgroup.sim.watch.answers import AnswersFit, NobodyForgotten
 from kgroup.sim.watch.checkers import Checkers
 from kgroup.sim.watch.consumer_answers import ConsumerAnswers
 from kgroup.sim.watch.coordinators import SLACK_MS, CoordinatorChecker, Scene, Ticket
-from kgroup.sim.watch.copies import Copies
 from kgroup.sim.watch.downgrades import Downgrades
 from kgroup.sim.watch.first_rounds import fails
 from kgroup.sim.watch.log_model import LogModel
@@ -39,6 +38,7 @@ from kgroup.sim.watch.result import NOBODY_FORGOTTEN, RECONCILES
 from kgroup.sim.watch.retention import Retention
 from kgroup.sim.watch.sessions import Deadlines, RoundsEnd, Sessions
 from kgroup.sim.watch.shares import SharesFit
+from kgroup.sim.watch.stale_heartbeats import StaleHeartbeats
 from kgroup.sim.watch.tallies import GroupPartition
 from kgroup.sim.watch.targets import TargetsFit
 from kgroup.sim.watch.transactions import TransactionsEnd
@@ -104,9 +104,9 @@ class CoordinatorWatch:
         self.registers = OffsetRegisters(checkers.broken)
         self.transactions = TransactionsEnd(checkers.broken)
         self.downgrades = Downgrades()
-        self.copies = Copies(cluster.topic_names.get)
-        self.is_copy = False
-        """Whether the request that a node takes in hand came before."""
+        self.stale_heartbeats = StaleHeartbeats(cluster.topic_names.get)
+        self.is_stale = False
+        """Whether the request that a node takes in hand came before, or its sender has hung up on it."""
         self.models: dict[int, LogModel] = {}
         self._watched: dict[int, _Watched] = {}
         self._restless_ms: dict[int, int] = {}
@@ -247,8 +247,8 @@ class CoordinatorWatch:
             ticket.was_leader = group.leader_id == getattr(body, "member_id", None)
             ticket.pending = frozenset(group.pending_joins)
         ticket.of_consumer = scene.consumer_group(group_id) is not None
-        if self.is_copy and isinstance(body, ConsumerGroupHeartbeat):
-            self.copies.taken(body, scene.consumer_group(group_id))
+        if self.is_stale and isinstance(body, ConsumerGroupHeartbeat):
+            self.stale_heartbeats.taken(body, scene.consumer_group(group_id))
         if isinstance(body, JoinGroup):
             self.downgrades.joins(hosted, group_id)
         if isinstance(body, JoinGroup | SyncGroup) and body.member_id:

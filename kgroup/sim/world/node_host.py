@@ -82,7 +82,8 @@ class NodeHost(Process):
             return
         connection.busy = exchange = connection.queue.popleft()
         self._host.schedule_flush(self)
-        self._host.watch.is_copy, exchange.is_taken = exchange.is_taken, True
+        self._host.watch.is_stale = exchange.is_taken or not connection.is_open
+        exchange.is_taken = True
         call = connection.call
         if exchange.frame is None and isinstance(exchange.body, Metadata):
             self.answer(connection, exchange, self._metadata(call, exchange))
@@ -94,7 +95,7 @@ class NodeHost(Process):
             direct.ask(
                 self.node, call, exchange.body, self.now_ms(), partial(self.answer, connection, exchange)
             )
-        self._host.watch.is_copy = False
+        self._host.watch.is_stale = False
 
     def _metadata(self, call: Call, exchange: Exchange) -> MemberResponse:
         """The same for everybody until something changes: going through the wire once is enough."""

@@ -162,7 +162,7 @@ class World:
             self._topic_name,
             measures.epoch_went_up,
             known=checkers.known_to_kafka,
-            copies=self.cluster.watch.copies,
+            stale=self.cluster.watch.stale_heartbeats,
         )
         checkers.on_reconciled = self._look_at_books
         checkers.on_epochs_lost = self.books.forget

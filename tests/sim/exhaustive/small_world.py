@@ -41,9 +41,9 @@ from kgroup.protocol.requests.client import (
 )
 from kgroup.protocol.requests.coordinator import JoinGroup
 from kgroup.protocol.topic_partition import TopicPartition
-from kgroup.sim.watch.copies import Copies
 from kgroup.sim.watch.reconciliation import Books, Holder
 from kgroup.sim.watch.result import TARGETS_FIT
+from kgroup.sim.watch.stale_heartbeats import StaleHeartbeats
 from kgroup.sim.watch.targets import misfits
 
 GROUP, TOPIC, TOPIC_ID = "g", "t", UUID(int=7)
@@ -122,7 +122,7 @@ class SmallWorld:
             self._image.name_of,
             lambda: None,
             known=self._broken,
-            copies=Copies(self._image.name_of),
+            stale=StaleHeartbeats(self._image.name_of),
         )
         self._coordinator = self._new_coordinator()
         if joined:

@@ -36,7 +36,6 @@ from kgroup.protocol.requests.coordinator import Heartbeat, HeartbeatResponse
 from kgroup.protocol.subscription import Assignment, NamedTopicPartitions, encode_assignment
 from kgroup.protocol.topic_partition import TopicPartition
 from kgroup.sim.swarm import Swarm, run_seed
-from kgroup.sim.watch.copies import Copies
 from kgroup.sim.watch.downgrades import Downgrades
 from kgroup.sim.watch.first_rounds import FirstRounds, fails
 from kgroup.sim.watch.result import (
@@ -48,6 +47,7 @@ from kgroup.sim.watch.result import (
     UNREVOKED,
     Violation,
 )
+from kgroup.sim.watch.stale_heartbeats import StaleHeartbeats
 from kgroup.sim.watch.unheard import Unheard
 from kgroup.sim.world.member_host import MemberHost
 
@@ -61,6 +61,8 @@ COPIED = (3592, Swarm.CONSUMER)
 """The second copy of c1's first heartbeat arrives when others have joined and c1 has taken what it got."""
 COPIED_LATER = (20381, Swarm.CONSUMER)
 """The same of c5's second heartbeat, which says that it has nothing yet."""
+LATE = (100847, Swarm.CONSUMER)
+"""A cut holds c4's first heartbeat back; it hangs up, joins, and has got two partitions when that arrives."""
 DESERTED = (940393, Swarm.MIGRATION)
 """The only member leaves its group in the first round, and comes back within it by the other protocol."""
 EARLY = (920200, Swarm.CONSUMER)
@@ -91,10 +93,13 @@ def test_what_kafka_does_too_is_known(seed: tuple[int, Swarm], checker: str, wha
     [
         (COPIED, "c1 has orders-0 orders-1 orders-2 orders-3 at epoch 2"),
         (COPIED_LATER, "c5 has payments-4 at epoch 6"),
+        (LATE, "c4 has payments-3 at epoch 18"),
     ],
-    ids=["joining", "full"],
+    ids=["joining", "full", "late"],
 )
-def test_a_copy_that_gives_up_what_its_member_has_is_known(seed: tuple[int, Swarm], has: str) -> None:
+def test_a_stale_heartbeat_that_gives_up_what_its_member_has_is_known(
+    seed: tuple[int, Swarm], has: str
+) -> None:
     run = run_seed(*seed)
     what = f"g: {has}, and the coordinator thinks that it gave that up"
     assert (found(run.violations), found(run.known)) == ([], [(UNREVOKED, what)])
@@ -275,13 +280,13 @@ def test_without_a_second_answer_nothing_is_explained() -> None:
     assert not process.explains(BOOKED)
 
 
-# ---- a second copy --------------------------------------------------------------------------------
+# ---- stale heartbeats ----------------------------------------------------------------------------
 
 
 COPY = replace(JOINS, topic_partitions=())
 
 
-def copied(asked: ConsumerGroupHeartbeat = COPY, *, is_there: bool = True) -> Copies:
+def copied(asked: ConsumerGroupHeartbeat = COPY, *, is_there: bool = True) -> StaleHeartbeats:
     """Once the coordinator has taken a copy, and had given the member `orders` 8, and wanted 9 back."""
     group = ConsumerGroup("g")
     group.put(
@@ -293,7 +298,7 @@ def copied(asked: ConsumerGroupHeartbeat = COPY, *, is_there: bool = True) -> Co
             revoking={ORDERS: {9: 5}},
         )
     )
-    copies = Copies({ORDERS: "orders"}.get)
+    copies = StaleHeartbeats({ORDERS: "orders"}.get)
     copies.taken(asked, group if is_there else None)
     return copies
 

@@ -1,4 +1,4 @@
-"""Partitions that a coordinator thinks given up because a heartbeat came twice."""
+"""Partitions that a coordinator thinks given up because a heartbeat came twice, or too late."""
 
 from collections.abc import Callable, Collection, Iterable
 from uuid import UUID
@@ -9,15 +9,18 @@ from kgroup.protocol.requests.consumer_group import ConsumerGroupHeartbeat
 from kgroup.protocol.topic_partition import TopicPartition
 
 
-class Copies:
-    """Second copies of heartbeats that name what their members have: what the coordinator had given by then.
+class StaleHeartbeats:
+    """Stale heartbeats that name what their members have: what the coordinator had given by then.
 
     Who joins says that it has nothing. The first copy's answer may have given the member partitions when the
     second arrives, and Kafka's coordinator believes that, too: it gives them to others. The same goes for any
     heartbeat that names partitions: `throwIfConsumerGroupMemberEpochIsInvalid` of 4.3.1 lets epoch 0 pass,
     the member's own epoch, and the one before it if all that is named is assigned to the member, as the
-    answer may have been lost. The member hears so at its next heartbeat, which is fenced. No network of
-    Kafka's delivers twice.
+    answer may have been lost. The member hears so at its next heartbeat, which is fenced.
+
+    No network of Kafka's delivers twice. But it delivers late: what a cut has held back comes through when it
+    is mended, on a connection that the member has hung up and replaced, and a broker handles all that it
+    reads before the end of a stream.
     """
 
     def __init__(self, name_of: Callable[[UUID], str | None]) -> None:
@@ -25,7 +28,10 @@ class Copies:
         self._given: dict[tuple[str, str], tuple[int, frozenset[TopicPartition]]] = {}
 
     def taken(self, asked: ConsumerGroupHeartbeat, group: ConsumerGroup | None) -> None:
-        """A coordinator is about to decide on a second copy; `group` is as it was before."""
+        """A coordinator is about to decide on a stale heartbeat; `group` is as it was before.
+
+        Stale is a second copy, and what its member has hung up on since it sent it.
+        """
         member = None if group is None else group.members.get(asked.member_id)
         if member is None or asked.topic_partitions is None:
             return
