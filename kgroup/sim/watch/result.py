@@ -76,8 +76,8 @@ KNOWN: Final = {
     MEMBERS_GO_ON: "Kafka's coordinator fails to upgrade a classic group that has not chosen a protocol yet",
     RECONCILES: "its owner joined by a heartbeat that came twice, the second answer gave it, and Kafka's "
     "coordinator gives it once",
-    UNREVOKED: "its heartbeat came twice, or when it had hung up, and Kafka's coordinator believes it; it does "
-    "not name what an answer has brought since",
+    UNREVOKED: "its heartbeat came twice, or when it had hung up, and Kafka's coordinator believes it, which "
+    "does not name what an answer has brought since",
     SETTLES: "a downgrade began a rebalance that went with its coordinator, and Kafka's next one begins none",
 }
 """Why a promise may not hold although everybody does as Kafka's own."""

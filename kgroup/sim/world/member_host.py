@@ -5,14 +5,14 @@ timers wake it. It starts a partition that has no commit at its earliest record:
 group's first commit must not be skipped.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
 from functools import partial
 from typing import Final
 
 from kgroup.group.member.consumer.member import ConsumerMember
 from kgroup.group.member.new import Member, new_member
-from kgroup.group.member.positions import PositionState
+from kgroup.group.member.positions import Position, PositionState
 from kgroup.group.member.settings import GroupProtocol, MemberSettings, OffsetReset
 from kgroup.group.member.step import (
     Answered,
@@ -305,12 +305,16 @@ class MemberHost(Process):
         """The partitions that the running process owns, and whether its position is known."""
         if self.machine is None or self.is_still:
             return {}
-        positions = self.machine.positions
+        positions = self._positions
         stable = self.machine.is_settled
         return {
             each: stable and each in positions and positions[each].state is PositionState.FETCHING
             for each in self.owned
         }
+
+    @property
+    def _positions(self) -> Mapping[TopicPartition, Position]:
+        return {} if self.machine is None else self.machine.positions
 
     # ---- the user ---------------------------------------------------------------------------------
 
@@ -496,8 +500,10 @@ class MemberHost(Process):
         self.unheard.heard(body)
         self.ownership.over(request_id)
         if self._resets is not None:
-            self._resets.heard(body)
+            self._resets.heard(body, self._positions)
         self._handle(Answered(request_id=request_id, body=body))
+        if self._resets is not None:
+            self._resets.acted(self._positions)
         if self._doing is not _POLLING or self.machine is None:
             return
         is_quiet = isinstance(body, _QUIET)
