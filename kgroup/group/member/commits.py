@@ -52,6 +52,7 @@ class Committer:
         self._waiting: list[_Waiting] = []
         self._backoff = outbox.backoff()
         self._next_auto_ms: int | None = None
+        self._is_closing = False
 
     @property
     def is_idle(self) -> bool:
@@ -67,6 +68,13 @@ class Committer:
             self._end(commit, ErrorCode.NONE)
         else:
             self._waiting.append(commit)
+
+    def close(self) -> None:
+        """The member is being closed, and heartbeats no more: nothing will bring it a newer epoch.
+
+        A commit that needs one is given up, as by `commitSync` of Kafka's CommitRequestManager.
+        """
+        self._is_closing = True
 
     def restart_auto(self, now_ms: int) -> None:
         """The next auto-commit is a whole interval away."""
@@ -144,6 +152,9 @@ class Committer:
                         position.committed = offset
                 self._backoff.succeeded()
                 self._end(self._waiting.pop(0), worst)
+            case Reaction.RETRY if self._is_closing and worst is ErrorCode.STALE_MEMBER_EPOCH:
+                self._end(self._waiting.pop(0), worst)
+                return Reaction.GIVE_UP, worst
             case Reaction.RETRY | Reaction.FIND:
                 self._backoff.failed(now_ms)
                 if outcome is Reaction.FIND:

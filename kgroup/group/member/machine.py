@@ -274,6 +274,7 @@ class Machine:
                     self._close_until_ms = now_ms + self._settings.request_timeout_ms
                     if self._settings.enable_auto_commit and self._may_commit():
                         self._committer.add(None, None, now_ms)
+                    self._committer.close()
             case _:
                 assert_never(event)
 

@@ -221,19 +221,19 @@ class Ownership:
             self._say(KEEPS_ALIVE, f"commits nothing for {now_ms - begin_ms} ms")
             self._unsent_ms = now_ms
 
-    def closes(self, member_id: str, is_settled: bool) -> None:
-        """The user closes it. Without a coordinator it can tell nobody."""
+    def closes(self, member_id: str, is_settled: bool, clock_ms: int) -> None:
+        """The user closes it, by its own clock at `clock_ms`. Without a coordinator it can tell nobody."""
         is_in = is_settled and bool(member_id) and self._settings.group_instance_id is None
         silent_ms = self._now_ms() - self._beat_ms
         knows = silent_ms < self._interval_ms + _SLACK_MS
         self._must_leave = is_in and knows and self._searched_ms < self._beat_ms
         self._left, self._closes = False, True
-        self._closes_ms = self._now_ms()
+        self._closes_ms = clock_ms
 
-    def closed(self) -> None:
-        """Note that the process ended in order."""
-        # A process that stood still meanwhile may have no time left to tell anybody.
-        in_time = self._now_ms() - self._closes_ms < self._settings.request_timeout_ms / 2
+    def closed(self, clock_ms: int) -> None:
+        """Note that the process ended in order, by its own clock at `clock_ms`."""
+        # A process that stood still meanwhile, or whose clock jumped, may have no time left to tell anybody.
+        in_time = clock_ms - self._closes_ms < self._settings.request_timeout_ms / 2
         if in_time and self._must_leave and not self._left and self._searched_ms < self._beat_ms:
             self._say(KEEPS_ALIVE, "closes and does not leave")
 

@@ -258,7 +258,7 @@ class MemberHost(Process):
         if self._doing in (Doing.POLLING, Doing.IDLE):
             self._doing = Doing.CLOSING
             assert self.machine is not None
-            self.ownership.closes(self.machine.member_id, self.machine.is_settled)
+            self.ownership.closes(self.machine.member_id, self.machine.is_settled, self.now_ms())
             self._handle(self._closing_call())
 
     def _closing_call(self) -> Close:
@@ -407,7 +407,7 @@ class MemberHost(Process):
                 self.schedule.at(self.schedule.now_ms + _SUPERVISOR_MS, self.start)
             self._end(str(step.error))
         elif step.closed:
-            self.ownership.closed()
+            self.ownership.closed(self.now_ms())
             self._end("closed")
         else:
             self._arm_timer()

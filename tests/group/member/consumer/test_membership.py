@@ -338,6 +338,27 @@ def test_a_commit_of_a_stale_epoch_is_made_again_with_the_epoch_of_now() -> None
     assert (first.generation_id, again.generation_id) == (2, 4)
 
 
+def test_a_member_that_is_closed_does_not_wait_for_a_newer_epoch() -> None:
+    """Nothing would bring it: it heartbeats no more, and Kafka's `commitSync` asks once, too."""
+    world = joined(0, enable_auto_commit=True)
+    world.do(Close())
+    [last] = world.waiting(OffsetCommit)
+    world.answer(OffsetCommit, world.commit_answer(last, E.STALE_MEMBER_EPOCH))
+    assert not world.waiting(OffsetCommit)
+    assert world.heartbeat.member_epoch == -1
+    assert world.steps[-1].commits[0].error_code is E.STALE_MEMBER_EPOCH
+
+
+def test_a_member_that_is_closed_waits_for_its_coordinator_to_load() -> None:
+    world = joined(0, enable_auto_commit=True)
+    world.do(Close())
+    [last] = world.waiting(OffsetCommit)
+    world.answer(OffsetCommit, world.commit_answer(last, E.COORDINATOR_LOAD_IN_PROGRESS))
+    assert not world.heartbeats
+    world.advance(200)
+    assert len(world.waiting(OffsetCommit)) == 1
+
+
 def test_a_commit_of_an_earlier_life_is_not_made_again() -> None:
     world = joined(0)
     world.do(Commit(commit_id=1, offsets=((("orders", 0), 5),)))
