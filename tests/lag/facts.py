@@ -92,12 +92,12 @@ def facts(*partitions, kind=GroupKind.CLASSIC, since=3600, patterns=(), open_com
     )
 
 
-def behind(one, *, first=None, open_for=120, producer=7):
+def behind(one, *, first=None, open_for=120, producer=7, epoch=0):
     """A partition of which all that is unread lies behind a transaction, open for so many seconds."""
     transaction = OpenTransaction(
         first_offset=one.last_offset if first is None else first,
         since_ms=None if open_for is None else ago(open_for),
         producer_id=producer,
-        producer_epoch=None if producer is None else 0,
+        producer_epoch=None if producer is None else epoch,
     )
     return replace(one, open_transaction=transaction)

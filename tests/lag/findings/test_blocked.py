@@ -13,6 +13,7 @@ from tests.lag.facts import behind, facts, partition, steadily
 from tests.lag.windows import ago
 
 GOES_ON = [(110, 150), (60, 300), (1, 490)]  # somebody read on to 490 while others stand still
+FAST = [(20, 300), (10, 400), (1, 490)]  # ten records a second are written
 SILENT = partition(0, steadily(120, 100), 500, seen=GOES_ON)
 REPEATS = partition(0, steadily(1, 100, step=0, every=40), 500, seen=[(400, 480)])
 PATIENT = partition(0, [(400, 100)], 500, seen=[(390, 150)])
@@ -86,6 +87,19 @@ TABLE = {
         [behind(SILENT), behind(partition(1, steadily(118, 100), 500, seen=GOES_ON), producer=8)],
         ["open-transaction", "open-transaction"],
         ["WARN open-transaction", "WARN open-transaction"],
+    ),
+    "another transaction of the same producer": (
+        [behind(SILENT), behind(partition(1, steadily(118, 490), 500), epoch=1)],
+        ["open-transaction"],
+        ["WARN open-transaction", "OK few-unread"],
+    ),
+    "a lag that grows": (
+        [
+            behind(partition(0, steadily(1, 100), 500, seen=FAST)),
+            partition(1, HEALTHY, 500, seen=GOES_ON),
+        ],
+        [],
+        None,
     ),
     "a short transaction": ([behind(partition(0, steadily(30, 100), 500, seen=GOES_ON))], [], None),
     "a transaction no longer than pauses usually are": (

@@ -88,6 +88,16 @@ class TestDoubt:
         numbers = verdicts(group, KgroupRules())["orders", 1].numbers
         assert numbers == {"partitions": 1, "since_ms": ago(110)}
 
+    def test_a_reader_stands_still_since_the_last_of_its_partitions_does(self):
+        group = facts(
+            partition(0, [(400, 100)], 500, seen=[(390, 150)]),
+            partition(1, steadily(120, 100), 500, seen=GOES_ON),
+            partition(2, steadily(118, 490), 500),
+        )
+        assert said(group)[2] == "UNKNOWN reader-stands-still"
+        numbers = verdicts(group, KgroupRules())["orders", 2].numbers
+        assert numbers == {"partitions": 2, "since_ms": ago(110)}
+
     def test_a_partition_of_a_member_that_stands_still(self):
         group = facts(
             partition(0, steadily(120, 100), 500, seen=GOES_ON),
@@ -107,6 +117,11 @@ class TestDoubt:
     def test_partitions_that_a_slow_member_reads_in_turn(self, waiting):
         group = facts(waiting, partition(1, steadily(0.5, 100), 500, seen=GOES_ON))
         assert said(group)[0] == "UNKNOWN read-in-turn"
+
+    def test_who_commits_one_offset_again_and_again_is_not_busy_with_it(self):
+        silent = partition(0, steadily(120, 100), 500, seen=GOES_ON)
+        group = facts(silent, partition(1, steadily(0.5, 100, step=0), 500, seen=GOES_ON))
+        assert said(group)[0] == "STOP rhythm-broken"
 
     def test_nobody_is_in_the_group_and_little_is_unread(self):
         group = facts(partition(0, steadily(30, 499), 500, member=None), since=29)
@@ -143,8 +158,9 @@ def test_a_group_far_behind_of_which_nothing_is_proven_is_unknown():
     assert said(facts(partition(0, steadily(1, 100), 500))) == ["UNKNOWN lag-trend-unknown"]
 
 
-def test_what_is_gone_or_has_no_end_has_no_status():
-    gone = partition(0, HEALTHY, 500, state=TopicState.DELETED)
+@pytest.mark.parametrize("state", [TopicState.DELETED, TopicState.RECREATED])
+def test_what_is_gone_or_has_no_end_has_no_status(state):
+    gone = partition(0, HEALTHY, 500, state=state)
     assert verdicts(facts(gone, partition(1, HEALTHY, None)), KgroupRules()) == {}
 
 

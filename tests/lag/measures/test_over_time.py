@@ -29,6 +29,11 @@ def test_what_others_have_read_is_the_least_that_there_was() -> None:
     assert fast.partitions[ORDERS] == LagLine((0, None, 35), (True, False, True))
 
 
+def test_what_the_log_tells_is_more_than_what_others_have_read() -> None:
+    slow = lag_over_time([past("slow", 0, 10, 50), past("fast", 0, 40, 20)], 1, {ORDERS: 100})[1]
+    assert slow.total == LagLine((50,), (False,))
+
+
 def test_a_commit_beyond_the_end_of_now_proves_nothing() -> None:
     slow = lag_over_time([past("slow", 0, 10), past("wild", 0, 2**63 - 1)], 1, {ORDERS: 100})[0]
     assert slow.total == LagLine((0,), (True,))

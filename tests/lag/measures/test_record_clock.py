@@ -28,6 +28,7 @@ CASES = {
     ),
     "one read says nothing of a pace": ([(HOURS_S + 11, 10)], HOURS_S + 9, HOURS_S, False),
     "times that go back in the log": ([(31, 30), (11, 10)], HOURS_S, 1, True),
+    "times that go back since": ([(301, 300), (11, 10)], 200, 1, True),
     "times that go back a little": ([(31, 30), (11, 10)], 70, 1, False),
 }
 
