@@ -137,10 +137,11 @@ class ConsumerSessions(CoordinatorChecker):
         self._signs: dict[tuple[str, str], int] = {}
 
     def loaded(self, now_ms: int) -> None:
-        """Everybody has a session more."""
+        """Everybody has a session more; one of the classic protocol has its own, of another length."""
         for group in self.scene.consumer_groups():
-            for member_id in group.members:
-                self._signs[group.group_id, member_id] = now_ms
+            for member in group.members.values():
+                if member.classic is None:
+                    self._signs[group.group_id, member.member_id] = now_ms
 
     def answered(self, ticket: Ticket, reply: ReplyBody, now_ms: int) -> None:
         """The member lives."""
@@ -170,7 +171,7 @@ class ConsumerSessions(CoordinatorChecker):
         for group in self.scene.consumer_groups():
             for member in group.members.values():
                 key = (group.group_id, member.member_id)
-                if member.classic is not None:  # has a session of its own length
+                if member.classic is not None:
                     self._signs.pop(key, None)
                     continue
                 sign_ms = self._signs.setdefault(key, now_ms)

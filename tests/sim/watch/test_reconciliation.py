@@ -203,6 +203,11 @@ def test_sessions_that_end_at_another_time(
     assert checkers <= broken(("20s", "kill c1"))
 
 
+def test_a_classic_members_session_is_as_long_as_it_asked_for() -> None:
+    """Its coordinator loads it, stands still before anybody looks, and then its own session is over."""
+    assert run_seed(104170, Swarm.CONSUMER).violations == ()
+
+
 def test_heartbeats_that_come_too_late(monkeypatch: pytest.MonkeyPatch) -> None:
     answered = ConsumerHeartbeats.answered
     monkeypatch.setattr(
