@@ -102,6 +102,22 @@ CASES = {
 }
 
 
+def test_a_lag_of_what_is_allowed_is_allowed() -> None:
+    forecast = Forecast(past(10, 10, behind=500))
+    assert forecast.slo_records(500).outlook is not Outlook.PASSED
+    assert forecast.slo_records(499).outlook is Outlook.PASSED
+
+
+@pytest.mark.parametrize(
+    ("every_s", "silent_s", "is_still"),
+    [(1, 10, False), (1, 11, True), (5, 15, False), (5, 16, True)],
+    ids=["ten-seconds", "more", "three-times-its-longest-pause", "longer"],
+)
+def test_a_pause_is_no_standstill_before(every_s: int, silent_s: int, is_still: bool) -> None:
+    deadline = Forecast(past(10, 10, every_s=every_s, silent_s=silent_s)).slo_records(2_000)
+    assert (deadline.note is DeadlineNote.STANDS_STILL) is is_still
+
+
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_what_is_foreseen(case: Case) -> None:
     deadline = case.ask(Forecast(case.past))

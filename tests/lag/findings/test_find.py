@@ -198,6 +198,10 @@ class TestCommits:
         assert finding.numbers["turns"] == 2
         assert (finding.numbers["from_offset"], finding.numbers["to_offset"]) == (305, 110)
 
+    def test_one_that_goes_back_step_by_step_is_no_two(self):
+        steps = [(40, 480), (30, 490), (20, 300), (15, 200), (10, 100)]
+        assert kinds(facts(partition(0, steps, 500))) == [K.REWOUND]
+
     def test_one_reset_that_was_made_up_for_is_neither(self):
         assert kinds(facts(partition(0, [(40, 490), (30, 100), (20, 300), (10, 500)], 500))) == []
 
@@ -285,6 +289,18 @@ class TestPace:
         finding = only(facts(*slow, keeps_up))
         assert finding.kind is K.LAG_GROWING
         assert finding.evidence == "reads 5.0/s, 20.0/s are written; 800 unread on 2 partitions"
+
+    @pytest.mark.parametrize(("step", "grows"), [(18, False), (17, True)])
+    def test_who_reads_nine_tenths_of_what_is_written_keeps_pace(self, step, grows):
+        """Both are rates of a few commits, which are rough: 9.0 and 8.5 a second of 10."""
+        seen = [(20, 500), (10, 600), (1, 690)]
+        group = facts(partition(0, steadily(1, 300, step=step), 700, seen=seen))
+        assert kinds(group) == ([K.LAG_GROWING] if grows else [])
+
+    @pytest.mark.parametrize(("every", "grows"), [(0.5, False), (0.6, True)])
+    def test_commits_of_less_than_five_seconds_give_no_rate(self, every, grows):
+        group = facts(partition(0, steadily(1, 100, step=1, every=every), 500, seen=FAST))
+        assert kinds(group) == ([K.LAG_GROWING] if grows else [])
 
     def test_one_that_does_not_move_makes_no_topic_slow(self):
         """What stands still is another finding, once it is proven; until then nobody reads slowly."""

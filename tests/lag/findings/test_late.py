@@ -110,8 +110,30 @@ def test_what_is_unknown_of_the_source_stays_unknown() -> None:
     assert "what enrich has unread is unknown" in found["bill"].evidence
 
 
+def test_what_is_unknown_of_one_of_its_topics_is_enough() -> None:
+    readings = [
+        Reading(group="enrich", topic="orders", unread=0),
+        Reading(group="enrich", topic="returns", unread=None),
+        Reading(group="bill", topic="enriched", unread=0),
+    ]
+    silent = Pulse(newest_ms=NOW - 5 * MINUTE)
+    pulses = dict.fromkeys(("orders", "returns", "enriched"), silent)
+    found = {each.group: each for each in Lateness(PIPELINE, readings, pulses, {}, NOW).all()}
+    assert "what enrich has unread is unknown" in found["bill"].evidence
+
+
+@pytest.mark.parametrize("is_source", [False, True], ids=["a-sink", "a-source"])
+def test_a_topology_says_what_is_written_and_what_is_read(is_source: bool) -> None:
+    declared = Feed(
+        group="enrich", topic="enriched", kind=FeedKind.DECLARED, grade=Grade.RECORDED, is_source=is_source
+    )
+    found = late({"enrich": (80, 5 * MINUTE)}, {**ALL_SILENT, "orders": 0}, feeds=[declared])
+    assert found["bill"].because is (Because.UNKNOWN if is_source else Because.SOURCE_BEHIND)
+
+
 @pytest.mark.parametrize(
-    ("silent_ms", "gap_ms", "waits"), [(9_000, 0, False), (11_000, 0, True), (50_000, MINUTE, False)]
+    ("silent_ms", "gap_ms", "waits"),
+    [(9_000, 0, False), (9_000, 1_000, False), (11_000, 0, True), (50_000, MINUTE, False)],
 )
 def test_silence_is_longer_than_ever_and_than_seconds(silent_ms: int, gap_ms: int, waits: bool) -> None:
     found = late({"enrich": (80, 8_000)}, {"orders": 0, "enriched": silent_ms, "invoices": 0}, gap_ms=gap_ms)

@@ -52,6 +52,7 @@ class TestSkipped:
         ("why", "group"),
         {
             "the log has all of it": leaping(start=300),
+            "a request deleted what it had read": leaping(replace(LOSS, was_cut_by_request=True), start=300),
             "nobody knows where the log begins": leaping(start=None),
             "the log begins behind it: that is all history": leaping(start=901),
             "nobody had been away": leaping(replace(LOSS, membership_changes=1)),

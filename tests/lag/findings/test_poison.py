@@ -122,6 +122,20 @@ def test_who_got_the_partition_just_when_the_record_came_is_the_first_owner():
     assert finding.numbers["owners"] == 3
 
 
+@pytest.mark.parametrize(("last", "is_well"), [(150, True), (151, False)])
+def test_an_owner_is_well_that_commits_elsewhere_since_it_got_the_partition(last, is_well):
+    before = partition(1, steadily(last, 495), 500, seen=GOES_ON, member="e")
+    other = partition(2, HEALTHY, 500, seen=GOES_ON, member="c")
+    rounds = [(150, "e", "ce"), (100, "c", "ce"), (50, "e", "ce")]
+    assert ("poison-record" in kinds(group(rounds, before, other))) is is_well
+
+
+@pytest.mark.parametrize("step", [0, 5])
+def test_another_partition_goes_on_if_its_offset_moves(step):
+    beside = partition(1, steadily(1, 495, step=step), 500, seen=GOES_ON, member="e")
+    assert ("poison-record" in kinds(group(LATER, beside))) is bool(step)
+
+
 def test_another_partition_goes_on_if_it_was_committed_after_the_record_came():
     def beside(last):
         return kinds(group(LATER, partition(1, steadily(last, 495), 500, seen=GOES_ON, member="e")))

@@ -54,6 +54,11 @@ def test_two_looks_give_the_change_per_second() -> None:
     )
 
 
+def test_a_log_that_nothing_is_written_to_is_the_same() -> None:
+    seen = looks_at((0, row(10, 50)), (10_000, row(40, 50)))
+    assert seen.rates(row(40, 50)) == LagRates(written_per_s=0, read_per_s=3, growth_per_s=-3, drain_ms=3_333)
+
+
 def test_a_log_that_shrank_is_another_one() -> None:
     seen = looks_at((0, row(10, 50)), (10_000, row(3, 5)))
     assert seen.rates(row(3, 5)).growth_per_s is None
