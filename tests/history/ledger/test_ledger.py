@@ -317,6 +317,28 @@ def test_a_log_that_begins_where_the_group_was_has_lost_it_nothing():
     assert entries(log, 100, (10, 100), (11, 100), (602, 5_000)) == []
 
 
+def test_who_takes_over_at_once_has_not_been_overtaken():
+    """Nobody was away, so the log's start came by later, as it comes by every place."""
+    log = GroupLog()
+    reading(log)
+    log.generation(600, 2, B)
+    log.commit(602, 0, 6_000)
+    made = entries(log, 3_000, (10, 100), (11, 100), (602, 6_000))
+    assert LedgerCause.OUT_OF_RANGE not in [cause for *_, cause in made]
+
+
+@pytest.mark.parametrize(("first", "is_loss"), [(120, False), (121, True)])
+def test_only_a_longer_step_than_any_other_is_one_over_deleted_records(first, is_loss):
+    """`a` took steps of 20."""
+    log = GroupLog()
+    reading(log)
+    log.generation(11, 2)
+    log.generation(12, 3, B)
+    log.commit(13, 0, first)
+    made = entries(log, 110, (10, 100), (11, 100), (13, 125))
+    assert (LedgerCause.OUT_OF_RANGE in [cause for *_, cause in made]) is is_loss
+
+
 def test_records_that_were_deleted_by_request_while_a_group_was_away():
     log = GroupLog()
     reading(log)
@@ -359,6 +381,16 @@ def test_an_offset_that_had_been_deleted_before_anything_was_proven():
 
 
 # ---- doubled ----------------------------------------------------------------------------------------------
+
+
+def test_a_consumer_without_membership_may_have_read_from_the_start_before_its_first_commit():
+    log = GroupLog()
+    log.commits(5, 9, 2, 0)
+    log.remove_commit(15, 0)
+    log.generation(30, 1, B)
+    log.commits(32, 34, 2, 0)
+    made = entries(log, 0, (4, 100), (34, 400))
+    assert (DOUBLED, 0, 100, False, LedgerCause.OFFSETS_REMOVED) in made
 
 
 def test_a_hand_over_may_double_what_was_written_by_then():
