@@ -27,6 +27,7 @@ def segments(*begun_h: float, gaps: tuple[int, ...] = ()) -> list[CleanedSegment
         ("two of three are dirty for long", segments(0, 1, 2, 5), 10, 6, 2 / 3, True),
         ("never cleaned, and no checkpoint", segments(0, 1, 2), None, 3, 1.0, True),
         ("gaps say that it was cleaned", segments(0, 1, 2, gaps=(1,)), None, 900, 0.0, False),
+        ("the last ones say how far", segments(0, 1, 2, 3, 4, gaps=(0, 2)), None, 900, 0.25, False),
     ],
 )
 def test_a_cleaner_is_dead_when_its_work_has_waited_for_an_hour(

@@ -510,6 +510,28 @@ def test_what_an_aborted_transaction_committed_does_not_count(committed, found):
     assert entries(log, 0, (10, 100), (14, 140)) == found
 
 
+def test_a_transaction_ends_in_the_offsets_partition_that_it_began_in():
+    """The topic has grown, the group is in two of its partitions, and the first has no marker."""
+    log, other = GroupLog(), GroupLog()
+    reading(log)
+    log.commit(12, 0, 20, producer=7)
+    other.end_transaction(13, 7, committed=True)
+    other.generation(20, 2, B)
+    other.commit(22, 0, 130)
+    log.entries += [replace(logged, partition=1) for logged in other.entries]
+    assert entries(log, 0, (10, 100), (21, 130)) == []
+
+
+def test_a_broker_whose_clock_is_behind_turns_nothing_back():
+    log = GroupLog()
+    reading(log)
+    log.commit(30, 0, 110)
+    log.generation(25, 2, B)
+    log.commit(26, 0, 150)
+    (entry,) = made_of(log, 0, (10, 100), (21, 130), (27, 200))
+    assert (entry.cause, entry.at_ms) == (LedgerCause.HAND_OVER, 30_000)
+
+
 def test_an_entry_says_whose_it_is_and_what_shows_it():
     log = GroupLog()
     reading(log)
@@ -590,6 +612,17 @@ def test_a_leap_is_held_against_two_other_steps_and_must_be_faster_than_each():
     assert leaps(two, (0, 5_000), (200, 12_000)) == []
     fast = leaping(at=82, more_before=((60.1, 690),))  # 510 in 0.1 s, and then 10,310 in 21.9 s
     assert leaps(fast, *GREW) == []
+
+
+def test_the_step_from_the_offset_that_a_reader_found_may_be_the_leap():
+    log = GroupLog()
+    log.generation(0, 1, A)
+    for number in range(1, 7):
+        log.commit(10 * number, 0, 30 * number)
+    log.generation(61, 2, B)
+    log.commit(62, 0, 11_000)
+    ((first, end, *_, from_ms, to_ms),) = leaps(log, *GREW)
+    assert (first, end, from_ms, to_ms) == (180, 11_000, 60_000, 62_000)
 
 
 def test_a_leap_is_of_100_offsets_at_least():

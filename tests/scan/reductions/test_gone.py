@@ -5,6 +5,8 @@ from typing import Any
 
 import pytest
 
+from kgroup.log.format.batch import encode_batch
+from kgroup.log.format.record import LogRecord
 from kgroup.scan.reductions.gone import GONE_MS, gone_groups, without_gone
 from kgroup.scan.reductions.history import merge_histories, read_history
 from kgroup.scan.reductions.last_commits import Keep, last_part, merge_last
@@ -66,6 +68,14 @@ def test_what_comes_later_is_as_if_the_group_had_never_been(tmp_path: Path) -> N
     whole, left = (merged(part, later)[0][0] for part in (part_of(first), without_gone(part_of(first))))
     assert left.commits.to_pylist() == whole.commits.to_pylist()
     assert [row["offset"] for row in left.commits.to_pylist() if row["group"] == "open"] == [9]
+
+
+def test_a_group_stays_whose_tombstones_do_not_say_when(tmp_path: Path) -> None:
+    """As records of message format 0 have no time, -1."""
+    record = LogRecord(offset=0, timestamp_ms=-1, key=DELETED[0], value=None)
+    old = encode_batch([record], base_offset=0)
+    (records, _), _ = part_of(write(tmp_path, [old, batch(2 * GONE_MS, [commit("other", "t", 0, 8)])]))
+    assert gone_groups(records) == set()
 
 
 def test_what_is_not_of_groups_stays_as_it_is() -> None:
