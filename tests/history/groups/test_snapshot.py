@@ -199,9 +199,18 @@ def test_a_topic_id_without_a_name_is_shown_as_it_is():
     assert {owned.topic for owned in member.owned} == {"AAECAwQFBgcICQoLDA0ODw"}
 
 
-def test_the_assignor_is_the_one_most_members_ask_for():
-    members = [joined("m-1", "uniform"), joined("m-2", "range"), joined("m-3", "range"), joined("m-4")]
-    assert only_group(epoch(4), *members).protocol == "range"
+@pytest.mark.parametrize(
+    ("asked", "chosen"),
+    [
+        (("uniform", "range", "range", None), "range"),
+        (("range", "uniform", "uniform", None), "uniform"),
+        (("uniform", "range"), "range"),
+    ],
+    ids=["range", "uniform", "as-many-each"],
+)
+def test_the_assignor_is_the_one_most_members_ask_for(asked, chosen):
+    members = [joined(f"m-{number}", *filter(None, [assignor])) for number, assignor in enumerate(asked)]
+    assert only_group(epoch(4), *members).protocol == chosen
 
 
 # Changes
@@ -214,9 +223,10 @@ def test_a_group_is_of_the_kind_it_wrote_last():
     assert only_group(classic(classic_member(), offset=7), newer).kind is GroupKind.CLASSIC
 
 
-def test_of_a_group_in_two_offsets_partitions_the_newer_state_is_shown():
+@pytest.mark.parametrize("partition", [3, 30], ids=["a-lower-one", "a-higher-one"])
+def test_of_a_group_in_two_offsets_partitions_the_newer_state_is_shown(partition):
     older = classic(classic_member(), generation=3, partition=7, timestamp_ms=1000, offset=90)
-    newer = classic(generation=4, partition=30, timestamp_ms=2000)
+    newer = classic(generation=4, partition=partition, timestamp_ms=2000)
     for entries in ([older, newer], [newer, older]):
         group = only_group(*entries)
         assert (group.epoch, group.notes) == (4, ("an older state of it is in offsets partition 7",))
