@@ -149,6 +149,34 @@ class TestPauses:
         ]
         assert (pauses.count, pauses.longest[0].partition, pauses.longest[0].offset) == (2, 1, 10)
 
+    def test_a_clock_that_goes_back_makes_none_longer(self):
+        log = GroupLog()
+        log.generation(0, 1, member("a", 0, 1))
+        for at, partition, offset in ((1, 0, 10), (1, 1, 10), (10, 0, 20), (8, 1, 20), (20, 0, 30)):
+            log.commit(at, partition, offset)
+        pauses = pauses_of(log)
+        assert pauses is not None
+        assert [each.length_ms // 1000 for each in pauses.longest] == [10, 9]
+
+    def test_who_no_longer_owns_a_partition_pauses_no_more(self):
+        log = GroupLog()
+        log.generation(0, 1, member("a", 0, 1))
+        log.commit(1, 0, 10)
+        log.commit(2, 1, 10)
+        log.generation(50, 2, member("a", 0))
+        log.commit(90, 1, 20)
+        assert pauses_of(log) is None
+
+    def test_of_many_the_longest_are_kept(self):
+        log = GroupLog()
+        log.generation(0, 1, member("a", 0))
+        for at in (*range(1, 60), 300):
+            log.commit(at, 0, at)
+        pauses = pauses_of(log)
+        assert pauses is not None
+        assert (pauses.count, len(pauses.longest)) == (59, 20)
+        assert [each.length_ms // 1000 for each in pauses.longest][:2] == [241, 1]
+
     def test_a_member_that_took_nearly_all_of_its_time(self):
         log = GroupLog()
         log.generation(0, 1, member("a", 0))

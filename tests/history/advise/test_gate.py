@@ -120,6 +120,13 @@ COOPERATIVE = timeline(protocol="cooperative-sticky")
             Verdict.REFUSED,
             Grade.RECORDED,
         ),
+        (  # once: brokers and intervals of the classic protocol are no matter of its
+            {"group.protocol": "consumer", "heartbeat.interval.ms": "50000"},
+            CONSUMER,
+            "heartbeat.interval.ms",
+            Verdict.REFUSED,
+            Grade.RECORDED,
+        ),
         (
             {"group.protocol": "CONSUMER", "group.remote.assignor": "mine"},
             CONSUMER,
@@ -192,6 +199,13 @@ class TestPauses:
         quicker = timeline(causes=(late,), members=(replace(ONE, rebalance_timeout_ms=59_999),))
         assert self.grades(None, quicker) == []
         assert self.grades(None, timeline(causes=(replace(late, grade=Grade.UNKNOWN),))) == []
+
+    def test_of_several_that_were_late_the_one_with_the_least_time_counts(self):
+        late = Cause(
+            kind=CauseKind.REBALANCE_TIMEOUT, grade=Grade.INFERRED, evidence="late", member_ids=("m-1", "m-2")
+        )
+        hasty = replace(ONE, member_id="m-2", instance_id=None, rebalance_timeout_ms=30_000)
+        assert self.grades(None, timeline(causes=(late,), members=(ONE, hasty))) == []
 
 
 @pytest.mark.parametrize(

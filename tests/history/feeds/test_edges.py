@@ -131,6 +131,20 @@ def test_a_transaction_in_several_partitions_counts_once() -> None:
     assert (feed.first_ms, feed.last_ms) == (111, 113)
 
 
+def test_records_of_aborted_transactions_were_not_written() -> None:
+    aborted = [transaction(1, 1, 200, 210, outcome=ABORTED, records=30)]
+    feed = the_feed([OLD[0], *aborted], [transaction(1, 0, 80, 111, records=10), *aborted])
+    assert feed is not None
+    assert (feed.transactions, feed.aborted, feed.records) == (1, 1, 10)
+
+
+def test_an_edge_of_which_one_part_rests_on_times_rests_on_times() -> None:
+    by_epoch = transaction(1, 4, 500, 510, raises=True)
+    feed = the_feed([*OLD, by_epoch], [transaction(1, 0, 80, 111), by_epoch])
+    assert feed is not None
+    assert (feed.transactions, feed.matched_by) == (2, TIME)
+
+
 def test_transactions_beside_are_counted_in_the_partition_with_most() -> None:
     finder = FeedFinder()
     finder.add_commits(transaction(1, 0, 100, 110), {"g"})
