@@ -11,8 +11,9 @@ from kgroup.log.files.sources import open_sources
 from kgroup.log.format.batch import Damage
 from kgroup.protocol.records.entries import LoggedEntry, OffsetGap, OffsetsEntry, TransactionMarker
 from kgroup.protocol.records.keys import OffsetCommitKey, group_of
-from kgroup.scan.reductions.scan import split
+from kgroup.scan.reductions.scan import Slice, split
 from kgroup.scan.reductions.select import select
+from tests.log.offsets_log import batch, commit, write
 
 FIXTURES = Path(__file__).parents[3] / "fixtures"
 CAPTURES = sorted(path.parent for path in FIXTURES.glob("*/*/truth.jsonl"))
@@ -99,6 +100,20 @@ def test_offsets_that_the_cleaner_took_are_told_before_what_stands_behind_them()
             assert isinstance(following, LoggedEntry)
             assert gap.partition == following.partition
             assert gap.first_offset <= gap.last_offset < following.offset
+
+
+def test_each_gap_is_told_once_and_of_several_the_last(tmp_path):
+    """Offsets 1 to 9 are missing, and 11 to 19 and 21 to 29 between what is wanted."""
+    mine, others = commit("mine", "t", 0, 5), commit("other", "t", 0, 5)
+    path = write(
+        tmp_path, [batch(0, [mine]), batch(10, [mine]), batch(20, [others]), batch(30, [mine, mine])]
+    )
+    part = Slice(path=path, offsets_partition=7, start=0, end=path.stat().st_size)
+    told = [
+        (item.first_offset, item.last_offset) if isinstance(item, OffsetGap) else item.offset
+        for item in select([part], lambda group: group == "mine")
+    ]
+    assert told == [0, (1, 9), 10, (21, 29), 30, 31]
 
 
 def test_a_log_without_gaps_tells_none():
