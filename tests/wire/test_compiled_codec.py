@@ -190,3 +190,25 @@ def test_a_tagged_field_is_no_reason_to_refuse_a_request() -> None:
     assert frame.endswith(b"\0")
     tagged = frame[:-1] + b"\x01\x09\x02hi"  # one field, number 9, of two bytes
     assert read(each, tagged, 4) == read(each, frame, 4)
+
+
+def test_a_tagged_field_of_a_partition_is_not_read_as_the_next_partition() -> None:
+    each = APIS[OFFSET_COMMIT]
+    topic_kind = each.request.OffsetCommitRequestTopic
+    parts = [
+        topic_kind.OffsetCommitRequestPartition(
+            version=8, partition_index=n, committed_offset=0x0102030405060708 + n, committed_metadata=""
+        )
+        for n in range(2)
+    ]
+    request = each.request(
+        version=8, group_id="g", topics=[topic_kind(version=8, name="t", partitions=parts)]
+    )
+    request.with_header(1, "tester")
+    frame = bytes(request.encode(header=True))
+    behind_the_first = frame.index((0x0102030405060709).to_bytes(8, "big")) - 5
+    assert frame[behind_the_first] == 0  # tagged fields of the first partition
+    # One that is as long as a partition, and whose bytes could be one.
+    field = b"\x09\x10" + bytes(14) + b"\x01\x00"
+    tagged = frame[:behind_the_first] + b"\x01" + field + frame[behind_the_first + 1 :]
+    assert read(each, tagged, 8) == read(each, frame, 8) == read(by_kafka_python(each), tagged, 8)

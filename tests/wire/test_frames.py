@@ -33,6 +33,16 @@ def test_a_request_cut_short_anywhere_is_refused(cut: int) -> None:
         read_call(HEARTBEAT[:cut], 1, "/", APIS)
 
 
+@pytest.mark.parametrize("tags", ["00", "01 0501aa", "02 0001aa 0502bbcc", "03 0000 0100 0203aabbcc"])
+def test_tagged_fields_of_a_header_are_passed_over(tags: str) -> None:
+    """KIP-482: tags that a broker does not know are no reason not to serve a client."""
+    behind_the_client_id = 10 + len("tester")
+    assert HEARTBEAT[behind_the_client_id] == 0
+    frame = HEARTBEAT[:behind_the_client_id] + bytes.fromhex(tags) + HEARTBEAT[behind_the_client_id + 1 :]
+    body = read_call(frame, 1, "/", APIS).body
+    assert (body.group_id, body.generation_id, body.member_id) == ("g", 1, "m")
+
+
 class Outcome(Enum):
     REFUSED = auto()
     WAITING = auto()

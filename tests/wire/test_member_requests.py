@@ -5,7 +5,9 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from kafka.protocol.producer.transaction import TxnOffsetCommitRequest
 
+from kgroup.broker.cluster import OFFSETS_TOPIC
 from kgroup.broker.partition import Partition
 from kgroup.errors import SourceError
 from kgroup.log.format.batch import encode_batch
@@ -288,6 +290,33 @@ def test_committed_offsets(world: BrokerWorld, version: int) -> None:
             CommittedOffset(partition=("orders", 1), offset=-1),
         )
     )
+
+
+@pytest.mark.parametrize("version", versions("OffsetFetch"))
+def test_an_offset_that_a_transaction_is_about_to_move_is_not_taken(world: BrokerWorld, version: int) -> None:
+    """KIP-447: from version 7 on the member is told to ask again; before, nobody could tell it."""
+    ask(world, commit(0), 8)
+    transactions = world.cluster.transactions
+    copier = transactions.init_producer_id("copier", 30_000, (-1, -1), world.now_ms)
+    producer = (copier.producer_id, copier.producer_epoch)
+    of_group = (OFFSETS_TOPIC, world.cluster.offsets_partition("g"))
+    transactions.add_partitions("copier", producer, [of_group], world.now_ms)
+    moved = TxnOffsetCommitRequest.TxnOffsetCommitRequestTopic
+    parts = [moved.TxnOffsetCommitRequestPartition(partition_index=0, committed_offset=9)]
+    request = TxnOffsetCommitRequest(
+        version=3,
+        transactional_id="copier",
+        group_id="g",
+        producer_id=producer[0],
+        producer_epoch=producer[1],
+        topics=[moved(name="orders", partitions=parts)],
+    )
+    assert world.ask(request).topics[0].partitions[0].error_code == E.NONE
+    answer = ask(world, OffsetFetch(group_id="g", topics=(("orders", (0,)),)), version)
+    assert isinstance(answer, OffsetFetchResponse)
+    [committed] = answer.offsets
+    expected = (-1, E.UNSTABLE_OFFSET_COMMIT) if version >= 7 else (5, E.NONE)
+    assert (committed.offset, committed.error_code) == expected
 
 
 # ---- records --------------------------------------------------------------------------------------

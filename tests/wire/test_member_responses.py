@@ -1,5 +1,6 @@
 """What a broker may send that is odd, as a member reads it."""
 
+from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -26,21 +27,24 @@ def one_record(value: bytes) -> bytes:
     return encode_batch([LogRecord(offset=0, timestamp_ms=7, key=None, value=value)])
 
 
-def fetched_bytes(records: bytes | None) -> Any:
+def fetched_bytes(records: bytes | None, aborted: Sequence[tuple[int, int]] = ()) -> Any:
     part = SimpleNamespace(
         partition_index=0,
         error_code=0,
         high_watermark=9,
         log_start_offset=None,
-        aborted_transactions=None,
+        aborted_transactions=[
+            SimpleNamespace(producer_id=producer_id, first_offset=first) for producer_id, first in aborted
+        ]
+        or None,
         records=records,
     )
     topic = SimpleNamespace(topic="orders", partitions=[part])
     return SimpleNamespace(error_code=0, session_id=None, responses=[topic])
 
 
-def read_fetched(records: bytes | None) -> Any:
-    answer = read_response(FETCH, 4, fetched_bytes(records))
+def read_fetched(records: bytes | None, aborted: Sequence[tuple[int, int]] = ()) -> Any:
+    answer = read_response(FETCH, 4, fetched_bytes(records, aborted))
     assert isinstance(answer, FetchResponse)
     return answer.partitions[0]
 
@@ -73,6 +77,33 @@ def test_no_records_are_none() -> None:
     for nothing in (None, b""):
         fetched = read_fetched(nothing)
         assert (fetched.records, fetched.next_offset, fetched.log_start_offset) == ((), None, -1)
+
+
+def in_transaction(offset: int, producer_id: int, value: bytes) -> bytes:
+    record = LogRecord(offset=offset, timestamp_ms=7, key=None, value=value)
+    return encode_batch([record], transactional=True, producer_id=producer_id, producer_epoch=0)
+
+
+def marker(offset: int, producer_id: int, *, committed: bool) -> bytes:
+    key = b"\0\0" + int(committed).to_bytes(2, "big")
+    record = LogRecord(offset=offset, timestamp_ms=7, key=key, value=bytes(6))
+    return encode_batch([record], transactional=True, control=True, producer_id=producer_id, producer_epoch=0)
+
+
+def test_an_aborted_transaction_lasts_until_the_marker_of_its_own_producer() -> None:
+    """KIP-98: producer 6 ends in between, which says nothing of what producer 5 has aborted."""
+    batches = [
+        in_transaction(0, 5, b"aborted"),
+        in_transaction(1, 6, b"committed"),
+        marker(2, 6, committed=True),
+        in_transaction(3, 5, b"aborted, too"),
+        marker(4, 5, committed=False),
+        in_transaction(5, 5, b"of the next"),
+        marker(6, 5, committed=True),
+    ]
+    fetched = read_fetched(b"".join(batches), aborted=[(5, 0)])
+    assert [each.value for each in fetched.records] == [b"committed", b"of the next"]
+    assert fetched.next_offset == 7
 
 
 def test_an_error_that_nobody_here_knows_is_the_servers_own() -> None:
