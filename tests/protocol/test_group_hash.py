@@ -31,12 +31,15 @@ def test_any_string_and_any_count_has_a_partition(group, partitions):
 @pytest.mark.parametrize(
     ("text", "digest"),
     # Answers of the reference implementation, for each way through the algorithm: empty, tails of single
-    # bytes, of four and eight, and stripes of 32.
+    # bytes, of four and eight, stripes of 32, and just around the first of those.
     [
         (b"", 0xEF46DB3751D8E999),
         (b"test-group", 0x1B7E118E0EFE30B5),
         (b"my-group", 0xAFB53C4E3C095338),
         (b"console-consumer-12345", 0xE3831B0F477CAA69),
+        (b"a" * 31, 0xFE47067CDA802916),
+        (b"a" * 32, 0x856E843298F99AD7),
+        (b"a" * 33, 0x18F3FF0C21E3B24B),
         (b"a" * 64, 0xECDB66A0AA9322E2),
     ],
 )

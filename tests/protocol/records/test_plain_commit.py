@@ -62,6 +62,14 @@ def test_what_is_not_plain_is_left_to_the_codec(version: int) -> None:
             assert (read, len(raw), True) == (decoded.value, decoded.end, decoded.canonical)
 
 
+@pytest.mark.parametrize(("version", "length_at"), [(0, 10), (1, 10), (2, 10), (3, 14)])
+def test_metadata_of_a_negative_length_is_left_to_the_codec(version: int, length_at: int) -> None:
+    """A Java string's length has a sign: 0xffff is null, and not 65535 bytes."""
+    raw = encoded(OffsetCommitValue(offset=1, metadata="", commit_timestamp=2), version)
+    long = raw[:length_at] + b"\xff\xff" + b"x" * 0xFFFF + raw[length_at + 2 :]
+    assert read_plain_commit(long, version) is None
+
+
 @given(instances(KEY_CODEC, 0))
 def test_a_plain_key_is_read_as_the_codec_reads_it(key: OffsetCommitKey) -> None:
     raw = b"\x00\x01" + KEY_CODEC.encode(key, 0)

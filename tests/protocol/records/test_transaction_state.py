@@ -1,6 +1,7 @@
 """The transaction topic's records: what was written comes back, and damage is named."""
 
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -31,6 +32,14 @@ def test_an_open_transaction_comes_back_with_its_partitions() -> None:
     assert decode_transaction(KEY, VALUE) == ENTRY
 
 
+@pytest.mark.parametrize("status", TransactionStatus)
+def test_no_partitions_are_null_in_an_empty_transaction_only(status: TransactionStatus) -> None:
+    """Kafka's TransactionLog goes through the list in every other state, so null would break its loading."""
+    _, value = encode_transaction(replace(ENTRY, status=status, partitions=()))
+    count = int.from_bytes(value[17:21], signed=True)
+    assert (value[16], count) == (status, -1 if status is TransactionStatus.EMPTY else 0)
+
+
 def test_a_tombstone_is_no_transaction() -> None:
     assert decode_transaction(KEY, None) is None
 
@@ -48,7 +57,9 @@ def test_a_key_that_is_cut_short_is_damage(size: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("position", "byte"), [(1, 9), (0, 0xFF), (17, 77)], ids=["newer", "negative", "status"]
+    ("position", "byte"),
+    [(1, 9), (0, 0xFF), (16, 77), (17, 77)],
+    ids=["newer", "negative", "status", "partitions"],
 )
 def test_a_version_or_status_that_nobody_knows_is_damage(position: int, byte: int) -> None:
     damaged = VALUE[:position] + bytes([byte]) + VALUE[position + 1 :]
