@@ -220,6 +220,19 @@ def test_of_replicas_the_one_whose_log_ends_last_is_kept(log_dir: Path) -> None:
     assert "that ends at" in sources.skipped[0].why
 
 
+def test_a_replica_ends_where_it_can_still_be_read(log_dir: Path) -> None:
+    behind = log_dir.parent / "kafka-logs-0"
+    shutil.copytree(log_dir, behind)
+    segment = behind / "__consumer_offsets-5" / SEGMENT
+    segment.write_bytes(segment.read_bytes()[:20_000])
+    last = log_dir / "__consumer_offsets-5" / "00000000000099999999.log"
+    last.symlink_to("on-a-disk-that-is-gone")
+    sources = one_replica_each(open_sources([log_dir.parent]))
+    kept = [segment for segment in sources if segment.partition == 5]
+    assert [Path(segment.path) for segment in kept] == [log_dir / "__consumer_offsets-5" / SEGMENT, last]
+    assert [Path(skipped.path) for skipped in sources.skipped] == [segment.parent]
+
+
 def test_replicas_that_end_where_the_kept_one_does_are_nothing_to_tell(log_dir: Path) -> None:
     copy = log_dir.parent / "copy"
     shutil.copytree(log_dir, copy)

@@ -1,5 +1,7 @@
 """What is taken of a leader's answer, and which holes it shows."""
 
+import pytest
+
 from kgroup.log.format.batch import LogRecord, encode_batch
 from kgroup.log.recorder.fetched import COMPACTED, Gap, behind, joined, whole_batches_from
 from tests.log.recorder.batches import cleaned, commit
@@ -36,9 +38,18 @@ def test_offsets_between_batches_were_taken_by_the_cleaner() -> None:
     assert len(fetched.runs) == 1
 
 
-def test_so_were_records_out_of_a_batch() -> None:
-    fetched = whole_batches_from(5, sent(commit(5), cleaned(6, 9, [7, 9])))
-    assert fetched.gaps == [Gap(6, 9, COMPACTED)]
+@pytest.mark.parametrize(
+    ("left", "gaps"),
+    [
+        ([7, 9], [Gap(6, 9, COMPACTED)]),
+        ([6, 7, 9], [Gap(6, 9, COMPACTED)]),
+        ([], [Gap(6, 9, COMPACTED)]),
+        ([6, 7, 8, 9], []),
+    ],
+)
+def test_so_were_records_out_of_a_batch(left: list[int], gaps: list[Gap]) -> None:
+    fetched = whole_batches_from(5, sent(commit(5), cleaned(6, 9, left)))
+    assert fetched.gaps == gaps
     assert fetched.next_offset == 10
 
 

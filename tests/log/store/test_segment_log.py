@@ -16,6 +16,7 @@ from kgroup.log.files.index import read_offset_index, read_time_index
 from kgroup.log.files.segment import read_segment
 from kgroup.log.format.batch import Batch, LogRecord, encode_batch
 from kgroup.log.format.batch_header import read_header
+from kgroup.log.store.opening import Opening
 from kgroup.log.store.record_log import MemoryLog, RecordLog
 from kgroup.log.store.segment_log import SegmentLog
 
@@ -56,6 +57,17 @@ def test_batches_get_the_next_offsets_and_the_leaders_epoch(make_log: MakeLog) -
     assert (first.base_offset, first.last_offset, first.leader_epoch) == (0, 2, 4)
     assert (second.base_offset, second.last_offset, second.leader_epoch) == (3, 4, 5)
     assert log.end_offset == 5
+
+
+def test_a_batch_that_reaches_beyond_the_end_is_not_read(make_log: MakeLog) -> None:
+    """Not even in part, and not even as the first, which no size is too small for."""
+    log = make_log()
+    for count in (2, 3, 1):
+        log.append(batch(count), 0)
+    whole = [(0, 1), (2, 4), (5, 5)]
+    for end, read in enumerate((0, 0, 1, 1, 1, 2, 3)):
+        assert offsets(log.read(0, 1 << 20, end)) == whole[:read]
+    assert offsets(log.read(2, 1, 4)) == []
 
 
 @settings(max_examples=30, deadline=None)
@@ -108,6 +120,22 @@ def test_deleting_records_moves_the_start_and_drops_what_lies_before(make_log: M
     log.delete_before(41)
     assert log.start_offset == 41
     assert offsets(log.read(41, 1, log.end_offset)) == [(40, 41)]
+
+
+@pytest.mark.parametrize(("noted", "start"), [(None, 0), (2, 2), (6, 6), (7, 0), (99, 0)])
+def test_a_log_start_that_was_noted_counts_unless_it_lies_beyond_the_end(
+    tmp_path: Path, noted: int | None, start: int
+) -> None:
+    """Somebody has changed the checkpoint then: nothing is hidden on its word."""
+    folder = tmp_path / "orders-0"
+    log = SegmentLog(folder, TOPIC_ID)
+    for _ in range(3):
+        log.append(batch(2), 0)
+    log.close()
+    again = SegmentLog(folder, TOPIC_ID, opening=Opening(clean=True, start_offset=noted, end_offset=6))
+    assert (again.start_offset, again.end_offset) == (start, 6)
+    assert offsets(again.read(start, 1 << 20, 6)) == [(0, 1), (2, 3), (4, 5)][start // 2 :]
+    assert again.append(batch(1), 0).base_offset == 6
 
 
 def test_a_log_is_as_it_was_when_opened_again(tmp_path: Path) -> None:

@@ -151,6 +151,15 @@ def test_a_broker_that_holds_a_part_of_a_cluster_cannot_say_what_is_deleted(log_
     assert not read_log_ends([log_dir], topics=()).checkpoints.complete
 
 
+def test_nor_can_one_without_the_offsets_topic(log_dir):
+    """One of many brokers may well have all partitions of a small topic."""
+    checkpoint = log_dir / "replication-offset-checkpoint"
+    kept = [entry for entry in checkpoint.read_text().splitlines() if entry.startswith("payments ")]
+    assert len(kept) == 3
+    checkpoint.write_text("\n".join(["0", "3", *kept]) + "\n")
+    assert not read_log_ends([log_dir], topics=()).checkpoints.complete
+
+
 def test_two_brokers_that_hold_everything_together_can(log_dir, tmp_path):
     checkpoint = log_dir / "replication-offset-checkpoint"
     _, _, *entries = checkpoint.read_text().splitlines()

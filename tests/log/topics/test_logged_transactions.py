@@ -106,6 +106,21 @@ def test_the_groups_of_a_transaction_are_those_whose_offsets_it_holds(tmp_path: 
     assert of_producers == [(5, {"a", "c"}), (6, {"b"})]
 
 
+def test_a_transaction_holds_no_offsets_of_its_producers_transaction_before(tmp_path: Path) -> None:
+    batches = [
+        batch(0, [commit("a", "t", 0, 1)], producer_id=5),
+        marker(1, 5, committed=True),
+        batch(2, [commit("b", "t", 0, 1)], producer_id=5),
+        marker(3, 5, committed=False),
+        batch(4, [commit("c", "t", 0, 1)], producer_id=5),
+    ]
+    folder = read_partition_folder(write(tmp_path, batches).parent)
+    assert folder is not None
+    found = list(offsets_transactions(folder.segments))
+    outcomes = [(item.transaction.outcome, item.groups) for item in found if isinstance(item, tuple)]
+    assert outcomes == [(COMMITTED, {"a"}), (ABORTED, {"b"}), (PENDING, {"c"})]
+
+
 def test_damaged_commits_are_named_and_the_transaction_stays(tmp_path: Path) -> None:
     broken = bytearray(batch(0, [commit("a", "t", 0, 1)], producer_id=5))
     broken[-1] ^= 0xFF
