@@ -18,6 +18,11 @@ PACKAGES: Final = {
     "assignors": ("kgroup/assignors", ("tests/assignors",)),
     "protocol": ("kgroup/protocol", ("tests/protocol",)),
     "wire": ("kgroup/wire", ("tests/wire",)),
+    # Not the files of tests/net itself, which are about whole clusters and take minutes.
+    "net": (
+        "kgroup/net",
+        tuple(f"tests/net/{each}" for each in ("admin", "connect", "member", "record", "reenact", "serve")),
+    ),
     "sim": ("kgroup/sim", ("tests/sim",)),
     "operations": ("kgroup/operations", ("tests/operations",)),
     "undo": ("kgroup/api/operations", ("tests/api/operations",)),

@@ -1,10 +1,14 @@
 """A connection to one broker: an answer that is none breaks it, whatever the codec makes of its bytes."""
 
 import asyncio
+from itertools import count
+from pathlib import Path
 
 import pytest
 
-from kgroup.net.member.connection import OPEN, BrokenError, Connection, Exchange
+from kgroup.net.connect.login import Login
+from kgroup.net.member.connection import OPEN, BrokenError, Connection, Exchange, Security
+from tests.net.serve.secured import PASSWORD, USER, secured
 
 
 class Silent:
@@ -72,3 +76,33 @@ def test_an_answer_to_nobodys_request_breaks_the_connection() -> None:
         return str(broken.value)
 
     assert asyncio.run(story()) == "broker answered a request that nobody made: correlation id 6"
+
+
+class Noting(Silent):
+    """A Watcher that keeps what it sees."""
+
+    def __init__(self) -> None:
+        self.seen: list[Exchange] = []
+
+    def exchange(self, exchange: Exchange) -> None:
+        self.seen.append(exchange)
+
+
+@pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256"])
+def test_who_watches_a_login_sees_that_it_was_and_no_secret(tmp_path: Path, mechanism: str) -> None:
+    watcher, numbers = Noting(), count(1)
+
+    async def story(host: str, port: int) -> None:
+        connection = Connection("broker", "c", watcher, lambda: next(numbers))
+        login = Login(
+            {"sasl_mechanism": mechanism, "sasl_plain_username": USER, "sasl_plain_password": PASSWORD}
+        )
+        await connection.open(host, port, Security(login=login))
+        connection.close("the test is over")
+
+    with secured(tmp_path) as (kafka, _):
+        host, _, port = kafka.bootstrap_of("SASL_PLAINTEXT").rpartition(":")
+        asyncio.run(story(host, int(port)))
+    of_login = [each for each in watcher.seen if each.api == "SaslAuthenticate"]
+    assert {each.is_request for each in of_login} == {True, False}
+    assert {(each.frame, each.body.auth_bytes) for each in of_login} == {(b"", b"")}

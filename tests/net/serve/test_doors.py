@@ -13,9 +13,12 @@ from kafka.protocol.metadata import ApiVersionsRequest, MetadataRequest
 from kafka.protocol.sasl import SaslAuthenticateRequest, SaslHandshakeRequest
 
 import kgroup.testing
+from kgroup.broker.security.listeners import USERS_FILE, ListenerPlan, Protocol
+from kgroup.net.serve.doors import open_doors
+from kgroup.net.serve.server import LOGIN_S
 from kgroup.protocol.error_codes import ErrorCode as E
 from tests.net.serve.certificates import CLIENT_NAME, Certificates
-from tests.net.serve.secured import PASSWORD, USER, secured
+from tests.net.serve.secured import PASSWORD, USER, secured, write_users
 from tests.net.wire_client import WireClient
 
 ACLS = f"""
@@ -167,6 +170,42 @@ def test_who_says_nothing_has_its_time_and_no_more(cluster: Secured, monkeypatch
         kafka._call(kafka._running._close_idle)
         assert silent.is_closed_by_peer()
         assert topics(known) == ["orders"]
+
+
+def test_who_goes_on_talking_gets_no_more_time_to_log_in(cluster: Secured) -> None:
+    kafka, _ = cluster
+    with WireClient(address(kafka, "SASL_PLAINTEXT")) as talking:
+        talking.ask(ApiVersionsRequest(version=0))
+        (stranger,) = kafka._running.nodes[1].strangers.values()
+        stranger.connected_s -= LOGIN_S + 1  # and it has been heard of since
+        kafka._call(kafka._running._close_idle)
+        assert talking.is_closed_by_peer()
+
+
+@pytest.mark.parametrize(
+    ("given", "lifetimes_ms"),
+    [
+        ({}, (0, 0)),
+        ({"connections.max.reauth.ms": "60000"}, (60_000, 60_000)),
+        ({"scram-sha-512.connections.max.reauth.ms": "5000"}, (0, 5000)),
+        (
+            {"connections.max.reauth.ms": "60000", "scram-sha-512.connections.max.reauth.ms": "5000"},
+            (60_000, 5000),
+        ),
+    ],
+)
+def test_a_mechanism_has_its_own_session_lifetime_or_that_of_all(
+    tmp_path: Path, given: dict[str, str], lifetimes_ms: tuple[int, int]
+) -> None:
+    """KIP-368; Kafka's prefix is the mechanism in small letters."""
+    users = {
+        USERS_FILE: str(write_users(tmp_path / "users")),
+        "sasl.enabled.mechanisms": "SCRAM-SHA-256,SCRAM-SHA-512",
+    }
+    plan = ListenerPlan(protocol=Protocol.SASL_PLAINTEXT, properties=users | given)
+    (door,) = open_doors((plan,), pytest.fail)
+    assert door.login is not None
+    assert door.login.lifetimes_ms == dict(zip(("SCRAM-SHA-256", "SCRAM-SHA-512"), lifetimes_ms, strict=True))
 
 
 def test_of_too_many_strangers_the_oldest_gives_way(
