@@ -1,5 +1,7 @@
 """Why a generation began, rule by rule, from two rosters and no more."""
 
+from dataclasses import replace
+
 import pytest
 
 from kgroup.history.groups.model import GroupKind
@@ -9,6 +11,7 @@ from kgroup.history.timeline.causes import (
     joins,
     member_changes,
     moves,
+    rejoined_after_a_move,
     subscription_changes,
     topic_growth,
 )
@@ -54,6 +57,28 @@ def roster(
         leader=leader,
         members=members,
     )
+
+
+# ---- the same members --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("now", "has_moved"),
+    [
+        ({"leader_epoch": 1}, True),
+        ({"leader_epoch": 0}, False),
+        ({"leader_epoch": None}, False),
+        ({"leader_epoch": 1, "offsets_partition": 1}, False),
+    ],
+    ids=["another-epoch", "the-same", "unknown", "of-another-partition"],
+)
+def test_members_join_again_with_another_coordinator(now: dict[str, int | None], has_moved: bool) -> None:
+    """Leader epochs are counted by each partition for itself."""
+    before = roster(member("a"))
+    after = replace(roster(member("a"), generation=2), **now)  # type: ignore[arg-type]
+    cause = rejoined_after_a_move(before, after)
+    assert (cause is not None) is has_moved
+    assert cause is None or cause.kind is K.COORDINATOR_MOVED
 
 
 # ---- who came and went ------------------------------------------------------------------------------

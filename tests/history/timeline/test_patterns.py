@@ -1,4 +1,11 @@
-from kgroup.history.timeline.model import Pattern
+from dataclasses import replace
+
+import pytest
+
+from kgroup.history.groups.model import GroupKind
+from kgroup.history.timeline.commits import CommitTrack
+from kgroup.history.timeline.model import Partition, Pattern
+from kgroup.history.timeline.patterns import find_patterns
 from tests.history.group_log import GroupLog, member
 
 
@@ -100,6 +107,74 @@ def test_eight_rounds_are_a_storm_and_seven_are_not():
 
 def test_rounds_that_nobody_finished_count_in_a_storm():
     assert "rebalance-storm" in names(rounds_of(*[(1, 0)] * 7, (1, 1)))
+
+
+def test_a_round_may_take_longer_if_others_came_to_nothing_before_it():
+    assert "rebalance-storm" in names(rounds_of(*[(45, 1)] * 10))
+    assert "rebalance-storm" not in names(rounds_of(*[(45, 0)] * 20))
+
+
+def test_members_of_one_client_that_only_come_are_no_storm():
+    log = GroupLog()
+    pods = [member("pod0", 0, client="app")]
+    log.generation(0, 1, *pods)
+    for number in range(1, 12):
+        pods.append(member(f"pod{number}", number, client="app"))
+        log.generation(600 + number, 1 + number, *pods)
+    assert names(log) == []
+
+
+def test_deployments_that_follow_each_other_take_no_turns():
+    log = GroupLog()
+    for number in range(10):
+        protocol = ("range", "sticky")[number % 2]
+        log.generation(100 * number, number + 1, member(f"a{number}", 0), protocol=protocol)
+    assert "ping-pong" not in names(log)
+
+
+def test_a_leader_that_changes_now_and_then_is_no_churn():
+    log = GroupLog()
+    for number in range(25):
+        leader = ("a-id", "b-id")[number // 4 % 2]
+        log.generation(100 * number, number + 1, member("a", 0), member("b", 1), leader=leader)
+    assert "leader-churn" not in names(log)
+
+
+def test_another_leader_after_one_that_left_is_no_churn():
+    log = GroupLog()
+    for number in range(8):
+        log.generation(3600 * number, number + 1, member(f"a{number}", 0), member("b", 1))
+    assert "leader-churn" not in names(log)
+
+
+def test_who_commits_one_of_its_partitions_commits():
+    log = GroupLog()
+    log.generation(0, 1, member("a", 0), member("b", 1, 2))
+    log.commits(1, 200, 5, 0, 1)
+    assert names(log) == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [
+        (GroupKind.CLASSIC, ["never-commits"]),
+        (GroupKind.CONSUMER, ["never-commits"]),
+        (GroupKind.SHARE, []),
+        (GroupKind.STREAMS, []),
+    ],
+)
+def test_only_members_that_commit_what_they_own_can_fail_to(kind: GroupKind, expected: list[str]):
+    """A share group commits elsewhere, and what a streams member owns is worked out from its tasks."""
+    log = GroupLog()
+    log.generation(0, 1, member("a", 0), member("b", 1))
+    log.commits(1, 200, 5, 0)
+    timeline = log.timeline()
+    (generation,) = timeline.generations
+    generation.roster = replace(generation.roster, kind=kind)
+    tracks = {Partition("t", 0): CommitTrack(1_000, 10, 1)}
+    for number in range(2, 9):
+        tracks[Partition("t", 0)].add(1_000 * number, 10 * number, number, -1, 3)
+    assert [pattern.name for pattern in find_patterns(timeline, tracks)] == expected
 
 
 def test_pods_that_restart_once_each_are_no_flapping_member():
