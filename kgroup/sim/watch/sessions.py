@@ -318,6 +318,8 @@ class _Round:
     due_ms: int = 0
     leapt_ms: int = 0
     sent_back: set[str] = field(default_factory=set)
+    deserted_to_ms: int | None = None
+    """When the wait ends that goes on with nobody there, as all who waited were sent back; None if not."""
 
 
 class RoundsEnd(CoordinatorChecker):
@@ -347,6 +349,8 @@ class RoundsEnd(CoordinatorChecker):
             return
         if isinstance(ticket.body, JoinGroup):
             began.sent_back.discard(ticket.body.member_id)  # it waits again
+            self._look_whether_deserted(group, began, ticket.asked_ms)
+            began.deserted_to_ms = None
         if group is not None and began.of_first and sends_back(ticket.body, group, self.scene.settings):
             # They hear of it with the flush; a node that stood still ends the round before.
             began.sent_back |= {
@@ -362,6 +366,16 @@ class RoundsEnd(CoordinatorChecker):
         began = self._rounds.get(ticket.body.group_id)
         if began is not None and began.of_first and reply.error_code is E.REBALANCE_IN_PROGRESS:
             began.sent_back.add(reply.member_id)
+            group = self.scene.group(ticket.body.group_id)
+            if group is not None and not group.joins_parked:
+                began.deserted_to_ms = self.scene.coordinator.deadline_ms(TimerKey(JOIN, group.group_id))
+
+    def _look_whether_deserted(self, group: ClassicGroup | None, began: _Round, now_ms: int) -> None:
+        """A wait that ends with nobody there is followed by one of a rebalance timeout (static members)."""
+        if group is not None and began.deserted_to_ms is not None and began.deserted_to_ms <= now_ms:
+            longest_ms = max(_rebalance_timeouts_ms(group).values(), default=0)
+            began.due_ms = max(began.due_ms, began.deserted_to_ms + longest_ms)
+            began.deserted_to_ms = None
 
     def _changes_over(self, group_id: str) -> None:
         """A group of the consumer protocol has no rounds; classic again, it continues with its epoch."""
@@ -470,6 +484,7 @@ class RoundsEnd(CoordinatorChecker):
                 # Its time is a sum of waits, each from the end of the one before, as in Kafka's
                 # tryCompleteInitialRebalanceElseSchedule: what comes late delays all that follow.
                 began.leapt_ms += max(now_ms - max(before_ms, began.began_ms) - LOOK_EVERY_MS, 0)
+            self._look_whether_deserted(group, began, now_ms)
             began.due_ms = max(began.due_ms, began.began_ms + longest_ms + began.leapt_ms)
             if group.state is S.PREPARING_REBALANCE and not group.joins_parked:
                 began.due_ms = now_ms + longest_ms  # static members alone: their sessions decide

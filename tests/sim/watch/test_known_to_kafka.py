@@ -8,6 +8,7 @@ from uuid import UUID
 import pytest
 
 from kgroup.group.coordinator.classic.group import ClassicGroup, Member
+from kgroup.group.coordinator.classic.rounds import ClassicRounds
 from kgroup.group.coordinator.classic.states import GroupState
 from kgroup.group.coordinator.consumer.group import ConsumerGroup
 from kgroup.group.coordinator.consumer.member import ConsumerMember
@@ -43,6 +44,7 @@ from kgroup.sim.watch.result import (
     KNOWN,
     MEMBERS_GO_ON,
     RECONCILES,
+    ROUNDS_END,
     SETTLES,
     UNREVOKED,
     Violation,
@@ -67,6 +69,9 @@ DESERTED = (940393, Swarm.MIGRATION)
 """The only member leaves its group in the first round, and comes back within it by the other protocol."""
 EARLY = (920200, Swarm.CONSUMER)
 """A classic stranger waits in the first round of the group when its two members join."""
+
+ALL_SENT_BACK = (108774, Swarm.MIGRATION)
+"""The one that waits in a first round, a static member, is sent back 16 ms before the initial delay ends."""
 
 
 def found(violations: tuple[Violation, ...]) -> list[tuple[str, str]]:
@@ -153,6 +158,26 @@ def test_a_coordinator_that_fails_on_a_round_without_members_has_no_excuse(
     run = run_seed(*DESERTED)
     assert [checker for checker, _ in found(run.violations)] == [MEMBERS_GO_ON]
     assert run.known == ()
+
+
+def test_a_first_round_from_which_all_were_sent_back_lasts_for_a_timeout_more() -> None:
+    """A static member keeps the group, and Kafka's coordinator asks once more, after a whole timeout."""
+    assert run_seed(*ALL_SENT_BACK).violations == ()
+
+
+def test_a_delay_that_goes_on_after_that_has_no_excuse(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On the same seed: somebody came meanwhile, and the initial delay is extended for it."""
+    rule = ClassicRounds.join_deadline
+
+    def join_deadline(self: ClassicRounds, group: ClassicGroup) -> None:
+        left_ms = group.initial_wait_left_ms
+        rule(self, group)
+        if group.state is GroupState.PREPARING_REBALANCE:
+            group.initial_wait_left_ms = group.initial_wait_left_ms or left_ms
+
+    monkeypatch.setattr(ClassicRounds, "join_deadline", join_deadline)
+    run = run_seed(*ALL_SENT_BACK)
+    assert found(run.violations) == [(ROUNDS_END, "g: PreparingRebalance takes 2823 ms too long")]
 
 
 def test_a_group_that_is_upgraded_before_it_has_a_protocol_is_no_group_of_kafkas(

@@ -127,7 +127,9 @@ class ClassicRounds:
         for member in absent:
             self.drop(group, member.member_id, "did not rejoin before the rebalance timeout")
         if group.members and not group.elect_joined_leader():
-            # Only static members are left and none has joined: their sessions decide.
+            # Only static members are left and none has joined: their sessions decide. The time of an initial
+            # delay is over all the same; Kafka's completeClassicGroupJoin asks for itself again, no more.
+            group.initial_wait_left_ms = 0
             self._wait_for_joins(group, group.rebalance_timeout_ms())
             return
         group.generation_id += 1

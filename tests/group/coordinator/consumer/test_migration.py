@@ -125,6 +125,22 @@ def test_who_does_not_join_again_is_out_at_the_end_of_the_first_round() -> None:
     assert world.join("new", "orders").member_epoch == 2
 
 
+def test_a_first_round_that_nobody_was_there_to_end_is_extended_by_no_newcomer() -> None:
+    """A static member is sent back, so that the delay ends with nobody, and a timeout more begins."""
+    world = ConsumerWorld(initial_rebalance_delay_ms=3_000)
+    assert world.classic_join(group_instance_id="till") is None
+    world.join("new", "orders")
+    world.advance(3_000)
+    late = world.classic_join()
+    assert world.classic_join(late.member_id) is None
+    world.answers.clear()
+    world.advance(19_999)
+    assert not world.answers
+    world.advance(1)
+    [answer] = world.answers.values()
+    assert (answer.error_code, answer.leader) == (E.NONE, late.member_id)
+
+
 def test_the_first_round_after_an_empty_group_is_none_to_upgrade_in_either() -> None:
     world = ConsumerWorld(initial_rebalance_delay_ms=3_000)
     first = world.classic_join()
