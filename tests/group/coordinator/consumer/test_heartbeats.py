@@ -2,7 +2,10 @@
 
 import pytest
 
+from kgroup.group.coordinator.consumer.classic_members import JOIN, SYNC
+from kgroup.group.coordinator.consumer.rules import REBALANCE, SESSION
 from kgroup.group.coordinator.metadata_image import TopicImage
+from kgroup.group.coordinator.timers import TimerKey
 from kgroup.protocol.error_codes import ErrorCode as E
 from kgroup.protocol.requests.coordinator import DeleteGroups
 from tests.group.coordinator.consumer.world import GROUP, ORDERS, ConsumerWorld, given
@@ -204,6 +207,56 @@ def test_an_answer_shows_the_assignment_only_if_it_is_new_or_all_was_said() -> N
     assert given(world.beat("a")) is None
     everything = {"rebalance_timeout_ms": 5_000, "subscribed_topic_names": ("orders",)}
     assert given(world.beat("a", says=world.owned["a"], **everything)) == {"orders": [0, 1, 2, 3]}
+
+
+def test_a_heartbeat_without_its_rebalance_timeout_is_not_a_full_one() -> None:
+    world = ConsumerWorld()
+    world.join("a", "orders")
+    said = {"orders": [0, 1, 2, 3]}
+    assert world.beat("a", says=said, subscribed_topic_names=("orders",)).assignment is None
+    full = world.beat("a", says=said, subscribed_topic_names=("orders",), rebalance_timeout_ms=5_000)
+    assert given(full) == said
+
+
+def test_whatever_a_member_says_anew_of_itself_is_in_the_log() -> None:
+    world = ConsumerWorld()
+    world.join("a", "orders")
+    records, epoch = len(world.log), world.described().group_epoch
+    wish = {"subscribed_topic_names": ("orders",), "rebalance_timeout_ms": 9_000}
+    world.beat("a", says={"orders": [0, 1, 2, 3]}, **wish)
+    assert world.types()[records:] == ["MEMBER_METADATA"]
+    assert world.described().group_epoch == epoch
+
+
+def test_who_goes_for_a_while_without_an_instance_id_has_left() -> None:
+    world = ConsumerWorld()
+    world.join("a", "orders")
+    world.join("b", "orders")
+    assert world.beat("a", -2).member_epoch == -2
+    assert [member.member_id for member in world.described().members] == ["b"]
+
+
+def test_nothing_of_a_member_that_left_is_waited_for() -> None:
+    world = ConsumerWorld()
+    world.join("a", "orders")
+    world.join("b", "orders")
+    world.beat("a")  # is to give up, and has five seconds
+    world.beat("a", -1)
+    for kind in (SESSION, REBALANCE, JOIN, SYNC):
+        assert world.coordinator.deadline_ms(TimerKey(kind, GROUP, "a")) is None
+
+
+def test_an_expression_stays_as_long_as_somebody_has_it() -> None:
+    world = ConsumerWorld()
+    world.join("a", subscribed_topic_regex="ord.*")
+    world.join("b", subscribed_topic_regex="ord.*")
+    world.advance(0)
+    world.settle("a", "b")
+    records = len(world.log)
+    world.beat("b", subscribed_topic_regex="pay.*", says=world.owned["b"], rebalance_timeout_ms=5_000)
+    assert "REGULAR_EXPRESSION tombstone" not in world.types()[records:]
+    world.beat("a", subscribed_topic_regex="", says=world.owned["a"], rebalance_timeout_ms=5_000)
+    assert "REGULAR_EXPRESSION tombstone" in world.types()[records:]
 
 
 def test_expressions_are_matched_by_the_coordinator_a_moment_later() -> None:

@@ -1,12 +1,22 @@
 """Classic members in consumer groups, and groups that change over with their members in them (KIP-848)."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from kgroup.protocol.error_codes import ErrorCode as E
-from kgroup.protocol.subscription import Assignment, NamedTopicPartitions, encode_assignment
-from tests.group.coordinator.consumer.world import GROUP, ConsumerWorld, given, partitions_of
+from kgroup.protocol.records.consumer_group import ConsumerGroupMemberMetadataValue
+from kgroup.protocol.records.entries import OffsetsEntry
+from kgroup.protocol.records.keys import ConsumerGroupMemberMetadataKey
+from kgroup.protocol.subscription import (
+    Assignment,
+    NamedTopicPartitions,
+    Subscription,
+    encode_assignment,
+    encode_subscription,
+)
+from tests.group.coordinator.consumer.world import GROUP, ConsumerWorld, Owned, given, partitions_of
 
 
 def share(*numbers: int, user_data: bytes | None = None) -> bytes:
@@ -245,6 +255,40 @@ def test_a_group_with_an_assignors_own_data_is_not_upgraded() -> None:
     assert world.coordinator.describe(GROUP).members[0].member_id == joined.member_id
 
 
+def test_a_group_that_is_larger_than_a_consumer_group_may_be_is_not_upgraded() -> None:
+    world, old = classic_world(consumer_max_size=0)
+    refused = world.join("new", "orders")
+    assert refused.error_code is E.GROUP_ID_NOT_FOUND
+    assert "larger" in (refused.error_message or "")
+    assert world.coordinator.describe(GROUP).members[0].member_id == old
+
+
+def test_an_upgraded_member_is_in_the_rack_that_its_subscription_names() -> None:
+    world = ConsumerWorld()
+    subscription = encode_subscription(Subscription(topics=("orders",), rack_id="r1"), 3)
+    joined = world.classic_member(protocols=(("range", subscription),))
+    world.sync(joined.member_id, 1, **{joined.member_id: share(0)})
+    world.join("new", "orders")
+    racks = {
+        logged.entry.key.member_id: logged.entry.value.rack_id
+        for logged in world.log
+        if isinstance(logged.entry, OffsetsEntry)
+        and isinstance(logged.entry.key, ConsumerGroupMemberMetadataKey)
+        and isinstance(logged.entry.value, ConsumerGroupMemberMetadataValue)
+    }
+    assert racks == {joined.member_id: "r1", "new": None}
+
+
+def test_a_silent_classic_member_of_an_upgraded_group_is_out_after_its_own_session() -> None:
+    world, old = classic_world()
+    world.join("new", "orders")
+    world.advance(9_999)
+    world.beat("new")
+    assert old in [member.member_id for member in world.described().members]
+    world.advance(1)
+    assert [member.member_id for member in world.described().members] == ["new"]
+
+
 def test_a_group_that_is_no_consumers_is_not_upgraded() -> None:
     world = ConsumerWorld()
     world.classic_member(protocol_type="connect")
@@ -273,6 +317,58 @@ def test_a_downgrade_that_is_not_wanted_leaves_a_consumer_group_of_classic_membe
     assert [member.member_id for member in world.described().members] == [old]
     world.reload()
     assert [member.member_type for member in world.described().members] == [0]
+
+
+def test_a_group_with_more_members_than_a_classic_one_may_have_stays_as_it_is() -> None:
+    world, old = mixed_world()
+    world.settings = replace(world.settings, max_size=0)
+    world.reload()
+    world.beat("new", -1)
+    assert [member.member_id for member in world.described().members] == [old]
+
+
+def test_a_classic_member_that_comes_back_is_not_the_last_of_the_new_ones() -> None:
+    """The group has none of these: somebody did not want the downgrade then, and has changed their mind."""
+    world = ConsumerWorld(consumer_migration_policy="upgrade")
+    static: dict[str, Any] = {"group_instance_id": "till"}
+    old = world.classic_join(**static).member_id
+    world.sync(old, 1, **{old: share(0, 1, 2, 3)})
+    world.join("new", "orders")
+    world.beat("new", -1)
+    world.settings = replace(world.settings, consumer_migration_policy="bidirectional")
+    world.reload()
+    assert world.classic_join(**static).error_code is E.NONE
+    assert [member.member_type for member in world.described().members] == [0]
+
+
+def test_who_takes_the_last_new_members_place_by_the_other_protocol_has_its_target() -> None:
+    world, old = classic_world()
+    world.join("new", "orders", instance_id="till")
+    world.classic_heartbeat(old, 1)
+    world.classic_join(old, owned={"orders": [0, 1, 2, 3]})
+    world.sync(old, 1)
+    world.classic_join(old, owned={"orders": [0, 1]})
+    world.sync(old, 2)
+    assert given(world.beat("new", instance_id="till")) == {"orders": [2, 3]}
+    world.beat("new", -2, instance_id="till")
+    back = world.classic_join(group_instance_id="till")
+    assert (back.error_code, back.generation_id) == (E.NONE, 2)
+    group = world.coordinator.describe(GROUP)
+    assert {member.member_id: partitions_of(member.member_assignment) for member in group.members} == {
+        old: {"orders": [0, 1]},
+        back.member_id: {"orders": [2, 3]},
+    }
+
+
+def test_a_group_that_is_classic_again_goes_on_from_its_own_epoch() -> None:
+    """Which may be ahead of that of its targets."""
+    world, old = classic_world(consumer_assignment_interval_ms=60_000)
+    world.join("new", "orders")
+    world.join("newer", "orders")
+    world.beat("newer", -1)
+    assert (world.described().group_epoch, world.described().assignment_epoch) == (4, 2)
+    world.beat("new", -1)
+    assert world.classic_join(old, owned={"orders": [0, 1]}).generation_id == 5
 
 
 def test_the_end_of_the_last_new_members_session_downgrades_too() -> None:
@@ -318,6 +414,40 @@ def test_a_classic_member_that_does_not_rejoin_or_sync_in_time_is_out() -> None:
         world.classic_heartbeat(old, 1)
         world.beat("new")
     assert [member.member_id for member in world.described().members] == ["new"]
+
+
+def test_a_classic_member_that_syncs_shows_that_it_is_alive() -> None:
+    world, old = mixed_world()
+    world.advance(9_000)
+    assert world.sync(old, 2).error_code is E.NONE
+    world.advance(9_000)
+    assert old in [member.member_id for member in world.described().members]
+
+
+def caught_up(world: ConsumerWorld, old: str, owned: Owned) -> tuple[int, Owned]:
+    """The epoch at which a classic member has nothing to join for, and what it has then."""
+    for _ in range(5):
+        epoch = world.classic_join(old, owned=owned).generation_id
+        owned = partitions_of(world.sync(old, epoch).assignment)
+        if world.classic_heartbeat(old, epoch) is E.NONE:
+            return epoch, owned
+    raise AssertionError("it has to join again and again")
+
+
+def test_a_classic_member_is_told_when_what_it_waits_for_is_free() -> None:
+    """It has partitions of its own, which keep it from nothing."""
+    world, old = mixed_world()
+    world.join("newer", "orders")
+    _, has = caught_up(world, old, {"orders": [0, 1]})
+    assert world.settle("new", "newer") == {"new": {"orders": [2, 3]}, "newer": {"orders": [1]}}
+    world.beat(
+        "newer", says={"orders": [1]}, subscribed_topic_names=("payments",), rebalance_timeout_ms=5_000
+    )
+    epoch, has = caught_up(world, old, has)
+    assert has == {"orders": [0]}
+    world.beat("newer", says={})
+    assert world.classic_heartbeat(old, epoch) is E.REBALANCE_IN_PROGRESS
+    assert caught_up(world, old, has) == (epoch, {"orders": [0, 1]})
 
 
 def test_an_administrator_takes_new_members_out_by_a_classic_request() -> None:

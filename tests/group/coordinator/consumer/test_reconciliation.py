@@ -78,6 +78,13 @@ def test_a_topic_it_no_longer_wants_goes_at_once_though_the_target_has_it() -> N
     assert (after.assigned, after.revoking) == ({}, {ORDERS: {0: 2, 1: 3}})
 
 
+def test_nor_is_it_given_a_topic_it_does_not_want() -> None:
+    target = {ORDERS: frozenset({0, 1, 2}), PAYMENTS: frozenset({0})}
+    after = step(HAS_01, target, subscribed=(ORDERS,))
+    assert (after.state, after.assigned) == (STABLE, {ORDERS: {0: 2, 1: 3, 2: 4}})
+    assert step(HAS_01, target, subscribed=(ORDERS,), taken={0}) == after  # nor does it wait for that
+
+
 def test_or_is_gone_already_and_then_its_state_stays() -> None:
     after = step(
         HAS_01,

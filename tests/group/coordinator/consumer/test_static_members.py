@@ -1,9 +1,10 @@
 """Static members: a place that is kept, and that only its instance id can take (KIP-345, KIP-848)."""
 
 from kgroup.group.coordinator.events import MemberAdded
+from kgroup.group.coordinator.metadata_image import TopicImage
 from kgroup.protocol.error_codes import ErrorCode as E
 from kgroup.protocol.records.keys import ConsumerGroupMemberMetadataKey
-from tests.group.coordinator.consumer.world import GROUP, ConsumerWorld, given
+from tests.group.coordinator.consumer.world import GROUP, ORDERS, ConsumerWorld, given
 
 
 def static_world() -> ConsumerWorld:
@@ -28,6 +29,18 @@ def test_a_member_that_is_back_has_what_it_had_and_nobody_notices() -> None:
     assert world.described().group_epoch == epoch
     assert world.beat("b1").member_epoch == epoch
     assert world.beat("a1", epoch, instance_id="a").error_code is E.FENCED_INSTANCE_ID
+
+
+def test_a_member_that_is_back_when_its_topic_has_grown_keeps_what_it_had() -> None:
+    world = static_world()
+    had = {name: world.owned[name]["orders"] for name in ("a1", "b1")}
+    world.beat("b1", -2, instance_id="b")
+    world.image.put(TopicImage(name="orders", topic_id=ORDERS, partitions=8))
+    world.coordinator.topics_changed(frozenset({"orders"}), False)
+    back = given(world.join("b2", "orders", instance_id="b"))
+    assert back is not None
+    assert set(had["b1"]) < set(back["orders"])
+    assert set(had["a1"]).isdisjoint(back["orders"])
 
 
 def test_whoever_takes_a_place_is_told_of_once_though_two_records_name_it() -> None:
