@@ -317,6 +317,23 @@ def test_offsets_expired_if_the_time_of_each_had_come() -> None:
     assert why_offsets_removed(599_999, (P0, P1), both, None).kind is K.OFFSETS_REMOVED
 
 
+@pytest.mark.parametrize(("owned", "may_be_cleaned_up"), [((P0,), False), ((), True)])
+def test_a_group_without_offsets_may_be_cleaned_up_at_once(
+    owned: tuple[Partition, ...], may_be_cleaned_up: bool
+) -> None:
+    tracks = {P0: CommitTrack(0, 5, 50, value_version=3)}
+    cause = why_group_removed(10_000, 0, owned, tracks)
+    assert (K.GROUP_EXPIRED in cause.alternatives) is may_be_cleaned_up
+
+
+@pytest.mark.parametrize(
+    ("topics", "kind"), [("t,u", K.TOPIC_DELETED), ("t", K.OFFSETS_REMOVED), ("v", K.OFFSETS_REMOVED)]
+)
+def test_only_topics_that_a_member_reads_lose_their_offsets_by_being_deleted(topics: str, kind: K) -> None:
+    tracks = {P0: CommitTrack(0, 5, 50), Q0: CommitTrack(0, 5, 51)}
+    assert why_offsets_removed(10_000, (P0, Q0), tracks, roster(member("a", topics=topics))).kind is kind
+
+
 @pytest.mark.parametrize(("after_ms", "grade"), [(59_999, Grade.INFERRED), (60_000, Grade.UNKNOWN)])
 def test_a_group_that_is_gone_within_a_minute_was_deleted(after_ms: int, grade: Grade) -> None:
     tracks = {P0: CommitTrack(0, 5, 50, value_version=4)}

@@ -56,6 +56,39 @@ def test_a_step_forward_is_a_reset_if_it_was_done_at_once(commits, told, back):
     assert (reset.cause.grade, reset.cause.alternatives) == told
 
 
+def rewinds(log: GroupLog) -> list[tuple[int | None, int]]:
+    """The generations in which offsets went back, and of how many partitions each time."""
+    return [
+        (one.generation, len(one.partitions))
+        for one in log.timeline().occurrences
+        if one.cause.kind is CauseKind.REWIND
+    ]
+
+
+@pytest.mark.parametrize(("between", "found"), [(False, [(1, 2)]), (True, [(1, 1), (2, 1)])])
+def test_what_goes_back_before_and_after_a_rebalance_is_not_one_act(between, found):
+    log = GroupLog()
+    log.generation(0, 1, member("a", 0, 1))
+    log.commit(2, 0, 100)
+    log.commit(2, 1, 100)
+    log.commit(4, 0, 50)
+    if between:
+        log.generation(4.1, 2, member("a", 0, 1))
+    log.commit(4.2, 1, 50)
+    assert rewinds(log) == found
+
+
+@pytest.mark.parametrize(("is_cut", "grade"), [(False, Grade.RECORDED), (True, Grade.INFERRED)])
+def test_that_there_never_was_a_member_only_a_whole_log_can_say(is_cut, grade):
+    log = GroupLog()
+    if is_cut:
+        log.commit(1, 0, 5)
+        log.gap()
+    log.commits(2, 8, 2, 0)
+    (first, *_) = log.timeline().occurrences
+    assert (first.cause.kind, first.cause.grade) == (CauseKind.NO_MEMBERSHIP, grade)
+
+
 def test_two_that_something_else_parts_are_none():
     found = resets((6, 0, 400), (20, 1, 50), (60, 0, 500))
     assert [one.cause.grade for one in found] == [Grade.UNKNOWN, Grade.RECORDED, Grade.UNKNOWN]

@@ -3,6 +3,7 @@
 from kgroup.history.timeline.commits import CommitTrack
 from kgroup.history.timeline.model import CauseKind, Grade, Partition
 from kgroup.history.timeline.removals import why_group_removed, why_offsets_removed
+from tests.history.group_log import GroupLog, member
 
 K = CauseKind
 P0 = Partition("t", 0)
@@ -48,6 +49,20 @@ def test_a_group_with_offsets_of_two_topics_that_goes_at_once_was_deleted() -> N
     old = why_group_removed(10_000, 1_000, [P0], {P0: track(1_000)})
     assert (old.kind, K.TOPIC_DELETED in old.alternatives) == (K.GROUP_REMOVED, True)
     assert why_group_removed(10_000, 1_000, [P0], {P0: track(1_000, value_version=4)}).kind is K.GROUP_DELETED
+
+
+def test_a_group_gives_its_last_sign_of_life_when_its_last_member_is_gone() -> None:
+    log = GroupLog()
+    log.generation(0, 1, member("a", 0))
+    log.commit(50, 0, 5)
+    log.generation(100, 2)
+    log.remove_commit(200, 0)
+    log.remove_group(200)
+    (removed,) = log.timeline().occurrences
+    assert (removed.cause.kind, removed.cause.evidence) == (
+        K.GROUP_REMOVED,
+        "removed 1m 40s after its last sign of life",
+    )
 
 
 def test_a_group_without_any_time_is_just_removed() -> None:

@@ -1,8 +1,10 @@
 """Parts of a timeline: what lies in a span, around a moment, and what a what-if starts from."""
 
+from dataclasses import replace
+
 import pytest
 
-from kgroup.history.timeline.model import CauseKind
+from kgroup.history.timeline.model import CauseKind, Pattern
 from kgroup.history.timeline.span import Span, around, extent, to_play, within
 from kgroup.history.what_if.changes import Changes
 from kgroup.history.what_if.what_if import what_if
@@ -47,6 +49,32 @@ def seconds(since=None, until=None):
 )
 def test_a_span_begins_with_its_first_moment_and_ends_before_its_last(span, generations) -> None:
     assert numbers(within(timeline(), span)) == generations
+
+
+@pytest.mark.parametrize(
+    ("span", "meets"),
+    [
+        (seconds(), True),
+        (seconds(20), True),
+        (seconds(20.001), False),
+        (seconds(until=10), False),
+        (seconds(until=10.001), True),
+        (seconds(12, 13), True),
+    ],
+)
+def test_a_pattern_lies_in_a_span_if_some_of_it_does(span, meets) -> None:
+    lasts = Pattern(
+        name="rebalance-storm",
+        from_ms=10_000,
+        to_ms=20_000,
+        first_generation=1,
+        last_generation=9,
+        member_ids=(),
+        evidence="",
+        remedy=None,
+    )
+    assert span.meets(lasts) is meets
+    assert span.meets(replace(lasts, from_ms=None, to_ms=None))
 
 
 def test_what_happened_between_generations_is_cut_too() -> None:
