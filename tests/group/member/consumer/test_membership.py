@@ -5,10 +5,20 @@ Source: ConsumerMembershipManager and ConsumerHeartbeatRequestManager of Kafka 4
 
 import pytest
 
+from kgroup.errors import InputError
 from kgroup.group.member import errors as member_errors
 from kgroup.group.member.consumer.identity import CONSUMER_TRANSITIONS, ConsumerState
 from kgroup.group.member.errors import Reaction, reaction
-from kgroup.group.member.step import Assign, Close, Commit, Poll, Subscribe, SubscribePattern, Unsubscribe
+from kgroup.group.member.step import (
+    Assign,
+    Close,
+    Commit,
+    Poll,
+    Seek,
+    Subscribe,
+    SubscribePattern,
+    Unsubscribe,
+)
 from kgroup.protocol.error_codes import ErrorCode as E
 from kgroup.protocol.requests.client import (
     Fetch,
@@ -381,6 +391,45 @@ def test_only_a_member_with_an_epoch_says_who_it_is_when_it_reads_offsets() -> N
 
 
 # ---- going --------------------------------------------------------------------------------------
+
+
+def test_a_leave_that_is_not_answered_holds_up_a_close_for_a_request_timeout() -> None:
+    world = joined(0)
+    world.do(Close())
+    assert world.heartbeat.member_epoch == -1
+    world.advance(29_999)
+    assert not any(step.closed for step in world.steps)
+    world.advance(1)
+    assert any(step.closed for step in world.steps)
+
+
+def test_who_is_put_out_and_closed_has_lost_what_it_had() -> None:
+    """Its partitions are others' by now: it is not the time to commit."""
+    world = joined(0)
+    world.told(refusal(E.FENCED_MEMBER_EPOCH))
+    world.do(Close())
+    assert world.seen() == [("lost", tuple(orders(0)))]
+
+
+def test_who_is_closed_in_its_group_gives_up_what_it_has() -> None:
+    world = joined(0)
+    world.do(Close())
+    assert world.seen() == [("revoked", tuple(orders(0)))]
+
+
+def test_a_seek_below_0_is_refused_and_changes_nothing() -> None:
+    world = joined(0)
+    before = world.member.positions["orders", 0].position
+    with pytest.raises(InputError, match="offset -1 is below 0"):
+        world.do(Seek(partition=("orders", 0), offset=-1))
+    assert world.member.positions["orders", 0].position == before
+
+
+def test_a_pattern_is_matched_with_the_topics_of_now() -> None:
+    world = joined()
+    world.do(Unsubscribe())
+    world.do(SubscribePattern(pattern="ord.*"))
+    assert [request.topics for request in world.waiting(Metadata)] == [None]
 
 
 @pytest.mark.parametrize(
