@@ -93,6 +93,19 @@ def test_a_record_that_was_deleted_is_not_unread(tmp_path: Path) -> None:
     assert first_unread(read(path.parent), 0) == FirstUnread(offset=2, timestamp_ms=1002)
 
 
+def test_a_log_may_start_within_a_batch(tmp_path: Path) -> None:
+    path = write(tmp_path, [batch(0, [RECORD, RECORD, RECORD])])
+    (tmp_path / "log-start-offset-checkpoint").write_text("0\n1\n__consumer_offsets 7 1\n")
+    assert first_unread(read(path.parent), 0) == FirstUnread(offset=1, timestamp_ms=1001)
+
+
+def test_an_index_that_points_behind_the_record_is_not_believed(tmp_path: Path) -> None:
+    one = batch(0, [RECORD])
+    path = write(tmp_path, [one, *(batch(offset, [RECORD]) for offset in (1, 2, 3))])
+    path.with_suffix(".index").write_bytes((1).to_bytes(4, "big") + (3 * len(one)).to_bytes(4, "big"))
+    assert first_unread(read(path.parent), 2) == FirstUnread(offset=2, timestamp_ms=1002)
+
+
 def test_an_open_transaction_is_pending_whatever_other_producers_did(tmp_path: Path) -> None:
     path = write(
         tmp_path,
@@ -139,6 +152,13 @@ def test_damage_that_may_hide_the_record_is_an_error(tmp_path: Path) -> None:
 def test_damage_before_or_behind_the_record_hides_nothing(tmp_path: Path) -> None:
     path = write(tmp_path, [damaged(batch(0, [RECORD])), batch(1, [RECORD]), damaged(batch(2, [RECORD]))])
     assert first_unread(read(path.parent), 1) == FirstUnread(offset=1, timestamp_ms=1001)
+
+
+def test_damage_long_before_a_gap_hides_nothing(tmp_path: Path) -> None:
+    first = batch(0, [RECORD])
+    of_no_format = first[:16] + b"\x63" + first[17:]  # from here on headers alone lead nowhere
+    path = write(tmp_path, [of_no_format, batch(1, [RECORD]), batch(5, [RECORD])])
+    assert first_unread(read(path.parent), 3) == FirstUnread(offset=5, timestamp_ms=1005)
 
 
 def test_damage_that_may_hide_the_end_of_the_transaction_is_an_error(tmp_path: Path) -> None:
