@@ -47,6 +47,7 @@ FORM = "a rule is allow|deny PRINCIPAL OPERATION[,OPERATION] RESOURCE-TYPE NAME 
         ("allow User:alice READ topic", FORM),
         ("allow User:alice READ topic orders to 10.0.0.1", FORM),
         ("allow User:alice READ topic orders from", FORM),
+        ("allow User:alice READ topic orders from 10.0.0.1 10.0.0.2", FORM),
         ("allow User:alice READ topic ''", FORM),
         ("permit User:alice READ topic orders", "'permit' is no effect; there are deny, allow"),
         (

@@ -134,6 +134,8 @@ def test_answers_are_remembered_within_a_bound(monkeypatch: pytest.MonkeyPatch) 
         (["allow User:alice WRITE topic o prefixed", "deny User:alice WRITE topic o"], True),
         (["allow User:alice WRITE topic orders", "deny User:alice READ topic orders"], True),
         (["allow User:alice WRITE topic orders from 10.9.9.9"], False),
+        (["allow User:alice WRITE topic orders from 10.0.0.1"], True),
+        (["allow User:alice WRITE topic orders", "deny User:alice WRITE topic * from 10.0.0.1"], False),
     ],
 )
 def test_whether_there_is_any_topic_to_write_to(rules: list[str], some: bool) -> None:

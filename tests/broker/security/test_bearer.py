@@ -112,6 +112,13 @@ def test_other_claims_and_some_skew_by_options():
     assert exchange.take(first(azp="app", scp="READ", exp=NOW_S - 3), NOW_MS) == INVALID
 
 
+def test_the_skew_is_for_tokens_from_the_future_too():
+    """A clock ahead of the broker's: Kafka allows the skew at both ends of a token's life."""
+    rules = TokenRules(clock_skew_ms=30_000)
+    assert BearerExchange(rules).take(first(iat=NOW_S + 30), NOW_MS) == b""
+    assert BearerExchange(rules).take(first(iat=NOW_S + 35), NOW_MS) == INVALID
+
+
 @pytest.mark.parametrize("skew", ["-1", "1.5", "soon", "9" * 30])
 def test_a_skew_that_is_no_number_is_refused(skew):
     with pytest.raises(InputError, match="unsecuredValidatorAllowableClockSkewMs"):

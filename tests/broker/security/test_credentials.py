@@ -2,7 +2,8 @@
 
 import pytest
 
-from kgroup.broker.security.credentials import Credentials, parse_users, user_line
+from kgroup.broker.security.bearer import TokenRules
+from kgroup.broker.security.credentials import MECHANISMS, Credentials, parse_users, user_line
 from kgroup.broker.security.scram import ScramCredential
 from kgroup.errors import InputError
 
@@ -31,6 +32,16 @@ def test_nobody_is_known_by_no_password() -> None:
 def test_who_has_a_password_in_clear_is_not_let_in_by_another() -> None:
     both = Credentials(plain={"alice": "a"}, scram={"SCRAM-SHA-256": {"alice": CREDENTIAL}})
     assert both.knows("alice", "a") and not both.knows("alice", "secret")
+
+
+def test_a_mechanism_is_there_for_those_who_can_log_in_by_it() -> None:
+    """PLAIN also for users of a file: a password in clear can be held against a SCRAM credential."""
+    scram = Credentials(scram={"SCRAM-SHA-256": {"alice": CREDENTIAL}, "SCRAM-SHA-512": {}})
+    assert [name for name in MECHANISMS if scram.can_log_in_by(name)] == ["PLAIN", "SCRAM-SHA-256"]
+    plain = Credentials(plain={"alice": "a"}, scram={"SCRAM-SHA-256": {}})
+    assert [name for name in MECHANISMS if plain.can_log_in_by(name)] == ["PLAIN"]
+    tokens = Credentials(tokens=TokenRules())
+    assert [name for name in MECHANISMS if tokens.can_log_in_by(name)] == ["OAUTHBEARER"]
 
 
 @pytest.mark.parametrize(

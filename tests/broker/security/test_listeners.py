@@ -50,6 +50,11 @@ def test_free_ports_are_free_on_every_node() -> None:
     assert {plan.at(index) for index in range(3)} == {("127.0.0.1", 0)}
 
 
+def test_the_last_node_may_have_the_last_port() -> None:
+    [plan] = read_listeners("PLAINTEXT://127.0.0.1:65533", {}, nodes=3)
+    assert plan.at(2) == ("127.0.0.1", 65_535)
+
+
 @pytest.mark.parametrize(
     ("text", "properties", "why"),
     [
@@ -58,6 +63,7 @@ def test_free_ports_are_free_on_every_node() -> None:
         ("SSL://a:65536", {}, "listeners: 'SSL://a:65536' is not NAME://HOST:PORT"),
         ("://a:1", {}, "listeners: '://a:1' is not NAME://HOST:PORT"),
         ("SSL://a:65535", {}, "listeners: 3 nodes would have ports up to 65537"),
+        ("SSL://a:65534", {}, "listeners: 3 nodes would have ports up to 65536"),
         ("SSL://a:1,PLAINTEXT://b:3", {}, "listeners: SSL and PLAINTEXT would both have port 3 with 3 nodes"),
         (
             "SSL://a:1",
