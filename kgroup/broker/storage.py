@@ -171,11 +171,11 @@ class FolderStorage:
     def _take_checkpoints(self) -> None:
         """Read how far the last process came. Its mark of a clean stop goes before anything is written."""
         marker = self._folder / CLEAN_SHUTDOWN
-        self._stopped_cleanly = marker.exists()
+        is_marked = self._stopped_cleanly = marker.exists()
         self._recovery_points = self._read_checkpoint(RECOVERY_POINTS) or {}
         self._ends = self._read_checkpoint(HIGH_WATERMARKS) or {}
         self._starts = self._read_checkpoint(LOG_STARTS)
-        if self._stopped_cleanly:
+        if is_marked:  # also if a damaged checkpoint is no clean stop: the mark is not for the next start
             marker.unlink()
             sync_folder(self._folder)
 

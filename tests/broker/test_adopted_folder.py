@@ -109,6 +109,14 @@ def test_partitions_of_one_name_and_several_ids_are_no_topic(folder: Path) -> No
     assert not (folder / "kgroup-cluster.json").exists()
 
 
+def test_a_topic_has_the_partitions_of_the_metadata_log_also_without_their_folders(folder: Path) -> None:
+    """They may be on other brokers: with fewer, producers would send keys to other partitions."""
+    shutil.rmtree(folder / "orders-1")
+    world, warnings = opened(folder)
+    assert world.cluster.spec.topics["orders"].partitions == 2
+    assert f"{folder}: no folder for orders-1; made anew" in warnings
+
+
 def test_a_damaged_metadata_log_is_named(folder: Path) -> None:
     path = folder / "__cluster_metadata-0" / "00000000000000000000.log"
     raw = bytearray(path.read_bytes())

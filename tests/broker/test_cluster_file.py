@@ -48,6 +48,16 @@ def test_a_journal_takes_no_producer_id_back() -> None:
     assert apply_journal(newer, JOURNAL, "journal").next_producer_id == 20
 
 
+@pytest.mark.parametrize(("known", "last"), [(-1, 3), (2, 3), (5, 5)])
+def test_a_journal_takes_no_leader_epoch_back(known: int, last: int) -> None:
+    """KIP-320: clients take no metadata with an older epoch."""
+    spec = state(topic("a"))
+    spec.leader_epoch = 3
+    journal = encode_change(spec, ["a"]).encode()
+    spec.leader_epoch = known
+    assert apply_journal(spec, journal, "journal").leader_epoch == last
+
+
 def test_what_no_sound_line_follows_is_a_change_that_nobody_heard_of() -> None:
     lines = JOURNAL.splitlines(keepends=True)
     noise = b"\xff\xfe\n" + lines[-1].replace(b"nextProducerId", b"nextproducerid")

@@ -155,6 +155,14 @@ def test_a_reader_of_all_records_gets_those_of_open_and_of_aborted_transactions(
         log.append_marker(marker, asker.world.now_ms)
 
 
+def test_a_partition_gives_no_more_than_its_own_limit_or_its_first_batch(asker: Asker) -> None:
+    """KIP-74: max.partition.fetch.bytes, but for the first batch of the first partition."""
+    for partition in (0, 0, 1, 1):
+        asker.produce(partition, 2)
+    small = replace(fetch((0, 0), (1, 0)), partition_max_bytes=1)
+    assert [len(each.records) for each in asker.ask(small).partitions] == [2, 0]
+
+
 def test_a_fetch_waits_for_an_append(asker: Asker) -> None:
     assert asker.ask(fetch((0, 0), max_wait_ms=500)) is None
     asker.produce(0, 1)

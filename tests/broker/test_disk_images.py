@@ -367,6 +367,13 @@ def test_a_checkpoint_that_cannot_be_read_is_made_again(folder: Path, name: str,
     assert Opened(folder).warnings == []
 
 
+def test_a_checkpoint_that_cannot_be_read_does_not_keep_the_mark_of_a_clean_stop(stopped: Path) -> None:
+    """If this run is killed, the next one would look at nothing that it has written."""
+    (stopped / "replication-offset-checkpoint").write_bytes(b"0\n")
+    Opened(stopped)
+    assert not (stopped / ".kafka_cleanshutdown").exists()
+
+
 @pytest.mark.parametrize("raw", [b"", b"\xff\xfe", b"0\n", b"0\n3\n0 0\n"])
 def test_a_leader_epoch_checkpoint_that_cannot_be_read_is_made_again(folder: Path, raw: bytes) -> None:
     path = folder / "orders-0" / "leader-epoch-checkpoint"

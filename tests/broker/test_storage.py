@@ -191,6 +191,18 @@ def test_checkpoints_tell_other_tools_how_far_the_logs_go(tmp_path: Path) -> Non
         assert (tmp_path / name).read_text() == "0\n1\norders 0 12\n"
 
 
+def test_checkpoints_forget_the_partitions_of_deleted_topics(tmp_path: Path) -> None:
+    world = started(tmp_path)
+    for name in ("orders", "payments"):
+        world.cluster.create_topic(name, 1, 1, {}, world.now_ms)
+    world.cluster.checkpoint()
+    world.cluster.delete_topic("orders", world.now_ms)
+    world.cluster.checkpoint()
+    for name in ("replication-offset-checkpoint", "recovery-point-offset-checkpoint"):
+        assert (tmp_path / name).read_text() == "0\n1\npayments 0 0\n"
+    world.cluster.close()
+
+
 def test_the_file_is_json_that_a_reader_can_follow(tmp_path: Path) -> None:
     storage(tmp_path)[0].save(SPEC)
     [path] = tmp_path.glob("*.json")

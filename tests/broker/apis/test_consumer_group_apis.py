@@ -122,6 +122,39 @@ def test_a_group_whose_topics_a_client_may_not_see_is_hidden_from_it() -> None:
     assert not next(group for group in groups if group.group_id == "g").members
 
 
+def test_a_group_about_to_read_a_hidden_topic_is_hidden_too() -> None:
+    """Kafka looks at target assignments as well: here of a member that has not heard of its topic yet."""
+    world = world_of_orders()
+    world.ask(heartbeat(subscribed_topic_names=None, subscribed_topic_regex="pay.*"))
+    world.cluster.create_topic("payments", 1, 1, {}, world.now_ms)
+    world.advance(10_001)
+    world.ask(heartbeat(1))
+    world.ask(heartbeat(member_id="n"))
+    [group] = world.ask(describe("g")).groups
+    member = next(each for each in group.members if each.member_id == "m")
+    assert not member.assignment.topic_partitions
+    assert [topic.topic_name for topic in member.target_assignment.topic_partitions] == ["payments"]
+    rules = "allow User:ANONYMOUS DESCRIBE group *\nallow User:ANONYMOUS DESCRIBE topic orders"
+    world.cluster.authorizer = Authorizer(parse_acls(rules, "acls"))
+    [group] = world.ask(describe("g")).groups
+    assert (group.error_code, group.members) == (E.TOPIC_AUTHORIZATION_FAILED, [])
+
+
+def test_a_heartbeat_without_its_partitions_gives_none_up() -> None:
+    """KIP-848: null if they have not changed since the last heartbeat; a list says what is owned now."""
+    world = world_of_orders()
+    epoch = world.ask(heartbeat()).member_epoch
+    world.ask(heartbeat(member_id="n"))
+    [[kept]] = partitions(world.ask(heartbeat(epoch)))
+    world.ask(heartbeat(epoch))
+    answer = world.ask(heartbeat(epoch + 1, member_id="n"))
+    assert answer.error_code == 0 and not (answer.assignment and partitions(answer))
+    topic_id = world.cluster.topics["orders"].spec.topic_id
+    owned = ConsumerGroupHeartbeatRequest.TopicPartitions(version=1, topic_id=topic_id, partitions=[kept])
+    world.ask(heartbeat(epoch, topic_partitions=[owned]))
+    assert partitions(world.ask(heartbeat(epoch + 1, member_id="n"))) == [[1 - kept]]
+
+
 def test_while_it_loads_or_elsewhere_the_coordinators_error_is_the_groups() -> None:
     world = world_of_orders(nodes=2)
     answers = [world.ask(describe("g"), node=node).groups[0].error_code for node in (1, 2)]

@@ -362,6 +362,18 @@ def test_a_log_that_cannot_be_read_is_a_storage_error_at_once_and_told_once(worl
     assert len(world.warnings) == 1
 
 
+def test_a_log_that_could_be_read_meanwhile_is_told_again(
+    world: BrokerWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert produced(world, batch(1)) == (E.NONE, 0)
+    for times in (1, 2):
+        with monkeypatch.context() as disk:
+            disk.setattr(MemoryLog, "stretch", UnreadableLog.stretch)
+            assert part_of(world.ask(fetch_request(0), leader(world))).error_code == E.KAFKA_STORAGE_ERROR
+        assert part_of(world.ask(fetch_request(0), leader(world))).error_code == E.NONE
+        assert len(world.warnings) == times
+
+
 def test_a_transactional_batch_needs_a_transactional_id(world: BrokerWorld) -> None:
     assert produced(world, batch(1, transactional=True, sequence=0)) == (E.INVALID_TXN_STATE, -1)
 

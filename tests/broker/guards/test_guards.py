@@ -296,6 +296,19 @@ def test_a_transaction_takes_all_partitions_or_none() -> None:
     }
 
 
+def test_beside_a_refused_topic_a_partition_that_is_not_there_is_unknown() -> None:
+    """Kafka: those that failed hear why, and the others that nothing was attempted."""
+    world = world_with("WRITE transactional-id tx", "WRITE topic payments")
+    request = add_partitions("orders")
+    request.v3_and_below_topics += add_partitions("payments").v3_and_below_topics
+    request.v3_and_below_topics[1].partitions = [0, 1]
+    _, payments = world.ask(request).results_by_topic_v3_and_below
+    assert {part.partition_index: part.partition_error_code for part in payments.results_by_partition} == {
+        0: E.OPERATION_NOT_ATTEMPTED,
+        1: E.UNKNOWN_TOPIC_OR_PARTITION,
+    }
+
+
 def test_internal_topics_are_in_no_transaction_whatever_the_rights() -> None:
     world = world_with("WRITE transactional-id tx", "ALL topic *")
     world.cluster.internal_topic("__consumer_offsets", world.now_ms)
