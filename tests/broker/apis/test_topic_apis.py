@@ -249,6 +249,50 @@ def test_a_topic_named_twice_is_refused_once(world: BrokerWorld, kind: str) -> N
     assert (result.error_code, result.error_message) == (E.INVALID_REQUEST, "Duplicate topic name.")
 
 
+ORDERS, NOBODYS = UUID(int=2), UUID(int=99)
+SAME = "The provided topic name maps to an ID that was already supplied."
+
+
+@pytest.mark.parametrize(
+    ("given", "refused"),
+    [
+        ([("orders", None)] * 2, [("orders", None, "Duplicate topic name.")]),
+        ([("orders", None)] * 3, [("orders", None, "Duplicate topic name.")]),
+        ([(None, ORDERS)] * 2, [(None, ORDERS, "Duplicate topic id.")]),
+        ([(None, NOBODYS)] * 2, [(None, NOBODYS, "Duplicate topic id.")]),
+        ([("orders", None), (None, ORDERS)], [("orders", ORDERS, SAME)]),
+        ([(None, ORDERS), ("orders", None)], [("orders", ORDERS, SAME)]),
+        (
+            [(None, ORDERS), ("orders", None), (None, ORDERS)],
+            [(None, ORDERS, "Duplicate topic id."), ("orders", ORDERS, SAME)],
+        ),
+        ([("orders", ORDERS)], [("orders", ORDERS, "You may not specify both topic name and topic id.")]),
+        ([(None, None)], [(None, None, "Neither topic name nor id were specified.")]),
+    ],
+)
+def test_a_topic_that_a_deletion_gives_twice_is_kept(
+    world: BrokerWorld,
+    given: list[tuple[str | None, UUID | None]],
+    refused: list[tuple[str | None, UUID | None, str]],
+) -> None:
+    """Kafka: ControllerApis.deleteTopics deletes nothing of which it is not sure what is meant."""
+    assert world.cluster.topics["orders"].spec.topic_id == ORDERS
+    world.cluster.create_topic("payments", 1, 1, {}, world.now_ms)
+    state = DeleteTopicsRequest.DeleteTopicState
+    topics = [state(version=6, name=name, topic_id=id_) for name, id_ in (*given, ("payments", None))]
+    *results, deleted = world.ask(DeleteTopicsRequest(version=6, topics=topics, timeout_ms=1000)).responses
+    assert [(each.name, each.topic_id, each.error_message) for each in results] == refused
+    assert {each.error_code for each in results} == {E.INVALID_REQUEST}
+    assert (deleted.name, deleted.error_code, list(world.cluster.topics)) == ("payments", E.NONE, ["orders"])
+
+
+def test_a_topic_that_an_old_deletion_names_twice_is_kept(world: BrokerWorld) -> None:
+    request = DeleteTopicsRequest(version=5, topic_names=["orders", "orders"], timeout_ms=1000)
+    [result] = world.ask(request).responses
+    assert (result.error_code, result.error_message) == (E.INVALID_REQUEST, "Duplicate topic name.")
+    assert "orders" in world.cluster.topics
+
+
 @pytest.mark.parametrize(
     ("name", "value", "why"),
     [
