@@ -8,6 +8,7 @@ import pytest
 
 from kgroup.errors import SourceError
 from kgroup.log.files.sources import Sources, one_replica_each, open_sources
+from tests.log.offsets_log import batch, write
 from tests.log.truth import CAPTURES, FIXTURES, name_of
 
 LIVES = FIXTURES / "3.9.1/lives"
@@ -276,3 +277,11 @@ def test_a_segment_s_own_name_is_believed_whatever_is_in_it(tmp_path: Path) -> N
     ruined = tmp_path / SEGMENT
     ruined.write_bytes(b"\xff" * 1000)
     assert len(open_sources([ruined])) == 1
+
+
+def test_links_that_lead_back_are_followed_once(tmp_path: Path) -> None:
+    """Two of them: each way through both would be another path."""
+    path = write(tmp_path, [batch(0, [(b"k", b"v")])])
+    for name in ("again", "and-again"):
+        (tmp_path / name).symlink_to(tmp_path)
+    assert [segment.path for segment in open_sources([tmp_path])] == [str(path)]

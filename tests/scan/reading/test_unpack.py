@@ -1,11 +1,13 @@
 """Memory for what compressed batches unpack to: that of the largest, however many there are."""
 
+from io import BytesIO
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from kgroup.log.format.batch import LogRecord, encode_batch
+from kgroup.log.files.segment import read_stream
+from kgroup.log.format.batch import Batch, LogRecord, encode_batch
 from kgroup.log.format.compression import Codec
 from kgroup.scan.reading import drive
 from kgroup.scan.reading.reader import RowReader
@@ -58,3 +60,23 @@ def test_all_compressed_batches_of_a_chunk_go_through_the_kernel(
     monkeypatch.setattr(drive, "read_among_others", None)  # the plain path
     rows = RowReader(chunk_bytes=5000)
     assert sum(block.count for block in rows.read(part)) == 20
+
+
+@pytest.mark.parametrize(("is_transactional", "waits_for"), [(True, 5), (False, -1)])
+def test_only_records_of_transactions_wait_for_their_producers_marker(
+    is_transactional: bool, waits_for: int
+) -> None:
+    """An idempotent producer has an id, too, and never writes one."""
+    raw = encode_batch(
+        [LogRecord(offset=0, timestamp_ms=1, key=b"k", value=b"v")],
+        producer_id=5,
+        producer_epoch=0,
+        transactional=is_transactional,
+    )
+    (made,) = read_stream(BytesIO(raw), "made")
+    assert isinstance(made, Batch)
+    listed = Listed()
+    for record in made.records():
+        listed.append(made, record)
+    _, rows = listed.as_arrays()
+    assert rows[:, 2].tolist() == [waits_for]

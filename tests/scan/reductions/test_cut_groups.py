@@ -1,5 +1,6 @@
 """Parts of a log in pieces of whole groups: together they are the log, and each group is in one of them."""
 
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -145,3 +146,10 @@ def test_groups_that_nobody_wants_are_in_no_piece(tmp_path):
     assert groups_in(piece) == {"a"}
     (records, last), history = piece
     assert (records.others, last.memberships, history.rounds) == ((), {}, {})
+
+
+def test_what_could_not_be_read_is_told_by_one_piece(tmp_path):
+    path = write(tmp_path, [batch(0, [commit(f"g{number}", "t", 0, 1) for number in range(20)])])
+    part = last_part([Slice(path=path, offsets_partition=7, start=0, end=path.stat().st_size)], KEEP)
+    part = replace(part, problems=("a folder that cannot be listed",))
+    assert [piece.problems for piece in cut_by_hash(part, 3)] == [part.problems, (), ()]

@@ -363,3 +363,17 @@ def test_any_history_reduces_as_the_plain_path_reduces_it_in_any_parts(
     assert would_count <= {row["log_offset"] for row in whole.pending.to_pylist()}
     assert would_count.isdisjoint(row["log_offset"] for row in whole.commits.to_pylist())
     assert comparable(parts) == comparable(whole)
+
+
+@pytest.mark.parametrize("size", [10_923, 30_000], ids=["beyond-a-string", "beyond-its-length-field"])
+def test_a_name_that_grows_by_what_stands_in_for_its_bytes_is_no_commit_of_a_group(
+    tmp_path: Path, size: int
+) -> None:
+    """Each byte that is no UTF-8 becomes a character of three: no string of a key can be so long."""
+    name = b"\xff" * size
+    key = b"\0\1" + size.to_bytes(2, "big") + name + b"\0\1t" + bytes(4)
+    value = commit("g", "t", 0, 5)[1]
+    path = write(tmp_path, [batch(0, [(key, value), commit("g", "t", 0, 7)])])
+    found = newest(slices_of(path))
+    assert held(found) == {("g", "t", 0): 7}
+    assert len(found.others) == 1
