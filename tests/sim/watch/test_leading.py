@@ -10,6 +10,7 @@ from kgroup.group.member.classic.leading import group_members, make_assignment, 
 from kgroup.protocol.error_codes import ErrorCode
 from kgroup.protocol.requests.client import MetadataResponse, PartitionMetadata, TopicMetadata
 from kgroup.protocol.requests.coordinator import JoinGroupResponse, JoinGroupResponseMember, SyncGroup
+from kgroup.protocol.sticky_user_data import encode_sticky
 from kgroup.protocol.topic_partition import TopicPartition
 from kgroup.sim.watch.checkers import Checkers
 from kgroup.sim.watch.leading import Leading
@@ -42,8 +43,8 @@ def joined(protocol: str = "cooperative-sticky") -> JoinGroupResponse:
     )
 
 
-def metadata(payments: int) -> MetadataResponse:
-    counts = {"orders": 4, "payments": payments}
+def metadata(payments: int, orders: int = 4) -> MetadataResponse:
+    counts = {"orders": orders, "payments": payments}
     return MetadataResponse(
         topics=tuple(
             TopicMetadata(
@@ -78,6 +79,33 @@ def leading(answer: JoinGroupResponse, payments: int) -> Leading:
 def test_a_leader_with_old_metadata_hands_out_twice() -> None:
     answer = joined()
     assert leading(answer, 9).hands_out_twice(sync(answer, 9)) == {("orders", 1), ("orders", 2)}
+
+
+def test_so_does_one_whose_assignor_is_sticky() -> None:
+    """As two members claimed it in seed 116337 (migration); Kafka 4.3.1's own class answers the same."""
+    has = {
+        "c4": encode_sticky([("payments", range(4)), ("orders", [0, 3, 4, 1, 2, 5])], 6),
+        "c2": encode_sticky([("orders", [1, 2, 5, 6])], 5),
+    }
+    topics = {"c4": ("orders", "payments", "returns"), "c2": ("orders", "payments")}
+    members = tuple(
+        JoinGroupResponseMember(
+            member_id=name,
+            group_instance_id=None,
+            metadata=subscription_of(topics[name], [], -1, None, user_data),
+        )
+        for name, user_data in has.items()
+    )
+    answer = replace(joined("sticky"), leader="c4", member_id="c4", members=members)
+    known = [Topic(name="orders", partitions=6), Topic(name="payments", partitions=4)]
+    body = replace(sync(joined(), 9), protocol_name="sticky", member_id="c4")
+    body = replace(body, assignments=make_assignment("sticky", group_members(answer), known))
+    process = Leading()
+    process.heard(metadata(4, orders=6))
+    process.heard(answer)
+    assert process.hands_out_twice(body) == {("payments", number) for number in range(4)}
+    process.heard(metadata(4, orders=7))
+    assert process.hands_out_twice(body) == frozenset()
 
 
 def test_a_leader_that_knows_every_claim_has_no_excuse() -> None:
