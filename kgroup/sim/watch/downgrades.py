@@ -14,15 +14,16 @@ from kgroup.group.coordinator.events import (
     GroupStable,
     RebalanceStarted,
 )
+from kgroup.protocol.records.values import GroupMetadataValue
 from kgroup.protocol.subscription import assigned_partitions
 from kgroup.protocol.topic_partition import TopicPartition
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Begun:
-    """A downgrade's rebalance: the coordinator that began it, and the generation that the log has."""
+    """A downgrade's rebalance: the coordinator that began it, if it lives, and the log's generation."""
 
-    hosted: HostedCoordinator
+    hosted: HostedCoordinator | None
     generation: int
 
 
@@ -35,21 +36,32 @@ class Downgrades:
     what the last members of the consumer protocol had, until a member comes, goes, or joins again: what is
     nobody's target, and what is the target of a member that was still to hear of it, as others had not given
     it up. A heartbeat in the group's generation tells it nothing.
+
+    Power may fail between the record and the word of what was begun. Then the log tells it: of a classic
+    group that was not there, in a generation that no coordinator has formed.
     """
 
     def __init__(self) -> None:
         self._begun: dict[str, _Begun] = {}
+        self._formed: dict[str, int] = {}  # the last generation by group
         self._told: dict[tuple[str, str], frozenset[TopicPartition]] = {}  # by group and member
 
     def heard(self, hosted: HostedCoordinator, event: GroupEvent) -> None:
         """A coordinator says what it did."""
         group_id, begun = event.group_id, self._begun.get(event.group_id)
+        if isinstance(event, GenerationFormed):
+            self._formed[group_id] = event.generation_id
         if isinstance(event, RebalanceStarted) and event.why == LAST_ONE_GONE:
             self._begun[group_id] = _Begun(hosted=hosted, generation=event.generation_id)
         elif begun is not None:
             is_over = isinstance(event, GenerationFormed | GroupStable | GroupDeleted)
             if is_over or hosted is not begun.hosted:
                 del self._begun[group_id]
+
+    def found(self, group_id: str, value: GroupMetadataValue) -> None:
+        """Power is back, and the log has a classic group that was not there: nobody says who wrote it."""
+        if value.members and self._formed.get(group_id) != value.generation:
+            self._begun[group_id] = _Begun(hosted=None, generation=value.generation)
 
     def joins(self, hosted: HostedCoordinator, group_id: str) -> None:
         """A member joins at this coordinator: it is for that one now to begin a rebalance."""

@@ -124,16 +124,19 @@ class Sessions(CoordinatorChecker):
         key = (body.group_id, reply.member_id)
         if reply.error_code is E.MEMBER_ID_REQUIRED:
             self._given_out[key] = ticket.asked_ms + body.session_timeout_ms
-        elif reply.error_code is E.REBALANCE_IN_PROGRESS:  # a new session, if the one before ended meanwhile
-            self._sign(body.group_id, reply.member_id, now_ms, is_sure=False)
-        elif reply.error_code is E.NONE:
+            return
+        if reply.error_code is E.NONE:
             self._given_out.pop(key, None)
-            if ticket.request_id in self._seats:
-                before_ms = self._seats.pop(ticket.request_id)
-                timeouts_ms = (before_ms, body.session_timeout_ms)
-                ends_ms = (now_ms + min(timeouts_ms), now_ms + max(timeouts_ms))
-                self._sessions[key] = _Session(*ends_ms)
-                return
+        before_ms = self._seats.pop(ticket.request_id, None)
+        if reply.error_code is E.REBALANCE_IN_PROGRESS:  # a new session, if the one before ended meanwhile
+            self._sign(body.group_id, reply.member_id, now_ms, is_sure=False)
+            session = self._sessions.get(key)
+            if before_ms is not None and session is not None:
+                session.latest_ms = max(session.latest_ms, now_ms + before_ms)
+        elif reply.error_code is E.NONE and before_ms is not None:
+            timeouts_ms = (before_ms, body.session_timeout_ms)
+            self._sessions[key] = _Session(now_ms + min(timeouts_ms), now_ms + max(timeouts_ms))
+        elif reply.error_code is E.NONE:
             is_sure = reply.generation_id > ticket.generation or ticket.state is S.PREPARING_REBALANCE
             self._sign(body.group_id, reply.member_id, now_ms, is_sure=is_sure)
 

@@ -39,6 +39,7 @@ class SharesFit(CoordinatorChecker):
         super().__init__(scene)
         self._generations: dict[str, dict[int, _Generation]] = {}
         self._due: dict[int, bytes | None] = {}  # by request: the share in the log when it came
+        self._last: dict[str, GroupMetadataValue] = {}  # what was written last, though the group is gone
 
     def answered(self, ticket: Ticket, reply: ReplyBody, now_ms: int) -> None:
         """A member is in a generation, or has its share of it."""
@@ -107,6 +108,7 @@ class SharesFit(CoordinatorChecker):
         if not isinstance(written.key, GroupMetadataKey) or not isinstance(value, GroupMetadataValue):
             return
         assert before is None or isinstance(before, GroupMetadataValue)
+        self._last[written.key.group] = value
         generation = self._generations.get(written.key.group, {}).get(value.generation)
         is_new = before is None or before.generation != value.generation
         if generation is None or generation.assigned is None or not value.members or not is_new:
@@ -121,7 +123,8 @@ class SharesFit(CoordinatorChecker):
             if due != reply.assignment:
                 self._report(body.group_id, f"{body.member_id} gets another share than the log had")
             return
-        group = self.scene.model.groups.get(body.group_id)
+        # One batch may bring the share, and the end of the classic group that a newcomer upgrades.
+        group = self.scene.model.groups.get(body.group_id) or self._last.get(body.group_id)
         if group is None or group.generation != body.generation_id:
             self._report(
                 body.group_id, f"a share of generation {body.generation_id}, which is not in the log"

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from uuid import UUID
 
 from kgroup.group.coordinator.consumer.group import ConsumerGroup, hash_of
+from kgroup.group.coordinator.consumer.member import ConsumerMember
 from kgroup.group.coordinator.metadata_image import MetadataImage
 from kgroup.sim.watch.coordinators import CoordinatorChecker, Scene
 from kgroup.sim.watch.result import TARGETS_FIT
@@ -42,7 +43,7 @@ def misfits(group: ConsumerGroup, image: MetadataImage) -> Iterator[str]:
                 subscribed.add(topic.topic_id)
                 wanted[topic.topic_id] = (name, topic.partitions)
         for topic_id, partitions in group.target(member.member_id).items():
-            if topic_id not in subscribed:
+            if topic_id not in subscribed and not _raises_no_epoch(member):
                 name = image.name_of(topic_id) or str(topic_id)
                 yield f"the target of {member.member_id} has {name}, to which it does not subscribe"
             for partition in sorted(partitions):
@@ -54,6 +55,16 @@ def misfits(group: ConsumerGroup, image: MetadataImage) -> Iterator[str]:
         nobodys = [partition for partition in range(partitions_there) if (topic_id, partition) not in owners]
         if nobodys:
             yield f"{name}: nobody's target has {' '.join(map(str, nobodys))}"
+
+
+def _raises_no_epoch(member: ConsumerMember) -> bool:
+    """Whether a member subscribes to nothing, so that nothing shows that it has come.
+
+    If the epoch is ahead of the targets then, since another has left, they are worked out with it: and Kafka
+    4.3.1 looks anew at whether all subscribe to the same only where it raises the epoch. Its assignor is told
+    that they do, and gives the newcomer a share of what the others read.
+    """
+    return not member.topics and not member.regex
 
 
 def _is_of_today(group: ConsumerGroup, image: MetadataImage) -> bool:

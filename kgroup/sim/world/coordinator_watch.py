@@ -142,6 +142,8 @@ class CoordinatorWatch:
                 self._offset_deleted(place)
             for group in sorted(old.groups.keys() & model.deleted_groups):
                 self._checkers.group_event(GroupDeleted(group_id=group))
+            for group in model.groups.keys() - old.groups.keys():
+                self.downgrades.found(group, model.groups[group])
             pending = old.pending.values()
             for place in sorted({place for offsets in pending for place in offsets}):
                 if place in model.committed and not model.is_pending(place):

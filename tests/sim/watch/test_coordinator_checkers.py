@@ -20,6 +20,7 @@ from kgroup.group.member.fetcher import Fetcher
 from kgroup.protocol.error_codes import ErrorCode
 from kgroup.protocol.requests.coordinator import JoinGroup
 from kgroup.sim.scenario.scenario import Scenario
+from kgroup.sim.swarm import Swarm, run_seed
 from kgroup.sim.watch.result import (
     ALIVE_STAY,
     ANSWERS_FIT,
@@ -139,6 +140,11 @@ def test_shares_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ClassicRounds, "_clear_assignments", lambda self, group, error: None)
     late = (members(1)[0], replace(members(2)[1], start_ms=20_000))
     assert SHARES_FIT in play(world(members=late)).broken
+
+
+def test_a_share_that_comes_with_the_end_of_its_classic_group_is_in_the_log() -> None:
+    """One batch has the leader's assignment, and the tombstone of the group that a newcomer upgrades."""
+    assert run_seed(106975, Swarm.MIGRATION).violations == ()
 
 
 def test_log_agrees(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -27,6 +27,7 @@ from kgroup.group.coordinator.settings import GroupSettings
 from kgroup.group.member.consumer.membership import ConsumerMembership
 from kgroup.group.member.step import MemberError
 from kgroup.protocol.error_codes import ErrorCode
+from kgroup.protocol.records.values import GroupMetadataValue, MemberMetadata
 from kgroup.protocol.requests.consumer_group import (
     AssignedTopic,
     ConsumerAssignment,
@@ -59,6 +60,8 @@ DOWN = (640841, Swarm.MIGRATION)
 """The coordinator moves 1.5 s after the last member of the consumer protocol was put out."""
 UNTOLD = (9620, Swarm.MIGRATION)
 """The same; orders-3, which the one put out had, was the target of a member that waited for it."""
+UNSAID = (115274, Swarm.MIGRATION)
+"""Power fails between the record of the change back and whatever its coordinator would say of it."""
 COPIED = (3592, Swarm.CONSUMER)
 """The second copy of c1's first heartbeat arrives when others have joined and c1 has taken what it got."""
 COPIED_LATER = (20381, Swarm.CONSUMER)
@@ -84,6 +87,7 @@ def found(violations: tuple[Violation, ...]) -> list[tuple[str, str]]:
         pytest.param(TWICE, RECONCILES, "g: orders-8 is read by nobody", id="delivered-twice"),
         pytest.param(DOWN, SETTLES, "g: orders-4 is read by nobody", id="downgraded-and-moved"),
         pytest.param(UNTOLD, SETTLES, "g: orders-3 is read by nobody", id="downgraded-and-untold"),
+        pytest.param(UNSAID, SETTLES, "g: orders-2 is read by nobody", id="downgraded-and-unsaid"),
     ],
 )
 def test_what_kafka_does_too_is_known(seed: tuple[int, Swarm], checker: str, what: str) -> None:
@@ -434,6 +438,37 @@ def test_a_rebalance_that_went_with_its_coordinator() -> None:
 
 def test_a_coordinator_that_did_not_move_has_to_end_its_rebalance() -> None:
     assert not explains(downgraded((FIRST, GONE)), hosted=FIRST)
+
+
+def found_after_the_cut(*events: tuple[Any, GroupEvent], members: int = 1) -> Downgrades:
+    """Power is back, and the log has a classic group of generation 3 of which nobody had spoken."""
+    downgrades = downgraded(*events)
+    old = MemberMetadata(
+        member_id="old", client_id="c", client_host="h", session_timeout=1, subscription=b"", assignment=b""
+    )
+    value = GroupMetadataValue(
+        protocol_type="consumer", generation=3, protocol="range", leader="old", members=(old,) * members
+    )
+    downgrades.found("g", value)
+    return downgrades
+
+
+def test_a_rebalance_that_went_with_the_power() -> None:
+    downgrades = found_after_the_cut()
+    assert explains(downgrades)
+    downgrades.joins(SECOND, "g")
+    assert not explains(downgrades)
+
+
+def test_a_first_generation_that_the_power_cuts_off_has_no_excuse() -> None:
+    formed = GenerationFormed(group_id="g", generation_id=3, protocol="range", leader="old", members=1)
+    assert not explains(found_after_the_cut((FIRST, formed)))
+    assert explains(found_after_the_cut((FIRST, replace(formed, generation_id=2))))
+    assert explains(found_after_the_cut((FIRST, replace(formed, group_id="h"))))
+
+
+def test_a_group_that_is_found_empty_has_nobody_to_rebalance() -> None:
+    assert not explains(found_after_the_cut(members=0))
 
 
 def test_another_rebalance_that_is_lost_has_no_excuse() -> None:

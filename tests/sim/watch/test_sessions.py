@@ -25,7 +25,7 @@ from kgroup.sim.scenario.scenario import Scenario
 from kgroup.sim.swarm import Swarm, run_seed
 from kgroup.sim.watch.coordinators import Scene, Ticket
 from kgroup.sim.watch.log_model import LogModel
-from kgroup.sim.watch.result import ALIVE_STAY, ROUNDS_END
+from kgroup.sim.watch.result import ALIVE_STAY, ROUNDS_END, SESSIONS_END
 from kgroup.sim.watch.sessions import RoundsEnd, Sessions
 from tests.sim.worlds import members, play, world
 
@@ -69,7 +69,7 @@ class Stage:
         self.add("m", rebalance_timeout_ms=20_000)
         self.broken: list[str] = []
         no_others = NoGroups()
-        coordinator = SimpleNamespace(classic=self, consumer=no_others)
+        coordinator = SimpleNamespace(classic=self, consumer=no_others, deadline_ms=lambda key: 13_000)
         self.hosted = SimpleNamespace(coordinator=coordinator, is_idle=True)
         self.scene = Scene(
             hosted=self.hosted,  # type: ignore[arg-type]
@@ -392,3 +392,19 @@ def test_who_waits_to_sync_has_no_new_session_of_an_upgrade_that_fails(
 def test_a_session_that_ends_after_an_upgrade_was_refused_for_the_size_is_no_fault(seed: int) -> None:
     """Its member hears REBALANCE_IN_PROGRESS to its SyncGroup, and does not come again."""
     assert run_seed(seed, Swarm.MIGRATION).violations == ()
+
+
+@pytest.mark.parametrize(("now_ms", "broken"), [(22_500, []), (22_501, [SESSIONS_END])])
+def test_a_static_member_that_is_sent_back_may_have_the_session_of_the_one_before(
+    now_ms: int, broken: list[str]
+) -> None:
+    """Kafka's is the seat's: 10 s, though the newcomer asks for 6 s. It is sent back at 10,000 (116014)."""
+    stage = Stage()
+    stage.group.static_members["i"] = "m"
+    ticket = stage.ask(replace(_JOIN, member_id="", group_instance_id="i", session_timeout_ms=6_000))
+    stage.group.remove("m")
+    stage.add("n", rebalance_timeout_ms=20_000)
+    stage.group.members["n"].session_timeout_ms = 6_000
+    stage.answer(ticket, JoinGroupResponse(error_code=E.REBALANCE_IN_PROGRESS, member_id="n"))
+    stage.checker.look(now_ms, True)
+    assert stage.broken == broken

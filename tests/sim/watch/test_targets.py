@@ -97,6 +97,23 @@ def test_targets_of_other_subscriptions_or_topics_may_be_what_they_are(
     assert list(misfits(group, world.image)) == []
 
 
+def test_who_comes_without_a_subscription_may_get_what_others_read() -> None:
+    """Its epoch is the one of a member that has left; of the seeds 111949 and 116374."""
+    world = ConsumerWorld()
+    for member in "abc":
+        world.join(member, "orders")
+    world.beat("c", -1)
+    group = world.coordinator.consumer.watched(GROUP)
+    assert group is not None
+    assert group.epoch > group.assignment_epoch
+    world.join("n")
+    assert group.epoch == group.assignment_epoch
+    assert group.target("n").keys() == {ORDERS}
+    assert list(misfits(group, world.image)) == []
+    group.targets["a"] = {}
+    assert list(misfits(group, world.image))
+
+
 def test_an_interval_that_holds_a_target_back_is_no_fault() -> None:
     """KIP-1263: the group is ahead of its target for as long."""
     world = ConsumerWorld(consumer_assignment_interval_ms=5_000)
