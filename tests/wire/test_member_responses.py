@@ -13,6 +13,7 @@ from kgroup.protocol.error_codes import ErrorCode as E
 from kgroup.protocol.requests.client import Fetch, FetchResponse
 from kgroup.protocol.requests.coordinator import Heartbeat, HeartbeatResponse
 from kgroup.wire.member_responses import read_response
+from tests.log.offsets_log import batch, marker
 
 FETCH = Fetch(
     offsets=((("orders", 0), 0),),
@@ -79,26 +80,15 @@ def test_no_records_are_none() -> None:
         assert (fetched.records, fetched.next_offset, fetched.log_start_offset) == ((), None, -1)
 
 
-def in_transaction(offset: int, producer_id: int, value: bytes) -> bytes:
-    record = LogRecord(offset=offset, timestamp_ms=7, key=None, value=value)
-    return encode_batch([record], transactional=True, producer_id=producer_id, producer_epoch=0)
-
-
-def marker(offset: int, producer_id: int, *, committed: bool) -> bytes:
-    key = b"\0\0" + int(committed).to_bytes(2, "big")
-    record = LogRecord(offset=offset, timestamp_ms=7, key=key, value=bytes(6))
-    return encode_batch([record], transactional=True, control=True, producer_id=producer_id, producer_epoch=0)
-
-
 def test_an_aborted_transaction_lasts_until_the_marker_of_its_own_producer() -> None:
     """KIP-98: producer 6 ends in between, which says nothing of what producer 5 has aborted."""
     batches = [
-        in_transaction(0, 5, b"aborted"),
-        in_transaction(1, 6, b"committed"),
+        batch(0, [(None, b"aborted")], producer_id=5),
+        batch(1, [(None, b"committed")], producer_id=6),
         marker(2, 6, committed=True),
-        in_transaction(3, 5, b"aborted, too"),
+        batch(3, [(None, b"aborted, too")], producer_id=5),
         marker(4, 5, committed=False),
-        in_transaction(5, 5, b"of the next"),
+        batch(5, [(None, b"of the next")], producer_id=5),
         marker(6, 5, committed=True),
     ]
     fetched = read_fetched(b"".join(batches), aborted=[(5, 0)])

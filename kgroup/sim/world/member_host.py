@@ -305,7 +305,7 @@ class MemberHost(Process):
         """The partitions that the running process owns, and whether its position is known."""
         if self.machine is None or self.is_still:
             return {}
-        positions = self._positions
+        positions = self.machine.positions
         stable = self.machine.is_settled
         return {
             each: stable and each in positions and positions[each].state is PositionState.FETCHING
