@@ -1,18 +1,94 @@
-"""Replacements that numba uses for each `@instruction`: loads at any alignment, and the CPU's CRC-32C.
+"""What numba makes of kernels, and what it uses for an `@instruction`: loads at any alignment, CRC-32C.
 
-Imported when the first kernel is compiled, and not before.
+Imported when a kernel is compiled, and not before.
 """
 
 import sys
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Final
 
+import llvmlite.binding as llvm
 import numpy as np
 from llvmlite import ir
-from numba import types
+from numba import njit, typeof, types
 from numba.core import cgutils
 from numba.core.registry import cpu_target
 from numba.extending import intrinsic
 from numpy.typing import NDArray
+
+from kgroup.scan.kernels.native import Code
+
+# Kernels do not check array bounds, and divide as numpy does. They make no arrays, so nothing in them needs
+# numba's reference counts, which would cost two thirds of the time: an atomic write per array access. Python
+# calls none of them through numba; making a way in takes a quarter of the time to compile.
+_OPTIONS: Final = {
+    "error_model": "numpy",
+    "boundscheck": False,
+    "_nrt": False,
+    "no_cpython_wrapper": True,
+    "no_cfunc_wrapper": True,
+}
+_OF_C: Final = ("memcpy", "memmove", "memset")
+"""What machine code may call: it is in every process."""
+
+
+def compiled(function: Callable[..., Any], *, inline: bool) -> Any:
+    """numba's function for this one, which calls nothing but others of numba's."""
+    return njit(function, forceinline=inline, **_OPTIONS)
+
+
+def code_for(function: Any, arguments: tuple[Any, ...]) -> Code:
+    """The code of numba's function for arguments of these types.
+
+    Raises TypeError if `native` could not call it: for what it returns, or what it would look for in numba.
+    """
+    signature = tuple(typeof(_plain(argument)) for argument in arguments)
+    function.compile(signature)
+    made = function.overloads[signature]
+    name = made.fndesc.llvm_func_name
+    module = llvm.parse_assembly(function.inspect_llvm(signature))
+    elsewhere = [each.name for each in module.functions if each.is_declaration]
+    missing = [each for each in elsewhere if not each.startswith("llvm.") and each not in _OF_C]
+    if missing:
+        raise TypeError(f"the kernel {function.__name__} calls what is not in its code: {', '.join(missing)}")
+    triple, cpu, features = target()
+    machine = llvm.Target.from_triple(triple).create_target_machine(
+        cpu=cpu,
+        features=features,
+        opt=3,
+        reloc="static" if triple.startswith("x86") else "default",
+        codemodel="jitdefault",
+        jit=True,
+    )
+    returned = made.signature.return_type
+    is_tuple = isinstance(returned, types.BaseTuple)
+    return Code(
+        symbol=name,
+        triple=triple,
+        returns="".join(map(_format, returned if is_tuple else (returned,))),
+        is_tuple=is_tuple,
+        image=machine.emit_object(module),
+    )
+
+
+def _plain(argument: Any) -> Any:
+    """As `native` passes it: all integers are int64, so a scalar of numpy's is as one of Python's."""
+    if isinstance(argument, tuple):
+        items = map(_plain, argument)
+        return type(argument)(*items) if hasattr(argument, "_fields") else tuple(items)
+    if isinstance(argument, bool | np.bool_):
+        return bool(argument)
+    return int(argument) if isinstance(argument, np.integer) else argument
+
+
+def _format(returned: Any) -> str:
+    if returned == types.int64:
+        return "q"
+    if returned == types.boolean:
+        return "?"
+    if returned == types.none:
+        return ""
+    raise TypeError(f"a kernel returns {returned}, neither int64 nor a truth value")
 
 
 def target() -> tuple[str, str, str]:

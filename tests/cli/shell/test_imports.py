@@ -34,8 +34,9 @@ HEAVY = frozenset(
     }
 )
 SCAN = {"numpy", "pyarrow", "kafka.protocol.schemas"}
-COLUMNS = SCAN | {"pyarrow.compute"}
-"""numba is for large logs: tests/scan/kernels/test_tiers.py."""
+COLUMNS = SCAN | {"pyarrow.compute", "llvmlite"}
+"""llvmlite loads machine code where there is some, which a log of 0.3 MB is worth. numba only makes it:
+tests/scan/kernels/test_tiers.py."""
 
 MODULES = """
 import gc, json, os, sys

@@ -1,5 +1,6 @@
 """Kernels as Python and as machine code: when which, and that no reader can tell."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -76,31 +77,45 @@ def test_products_wrap_around(compiled: bool, left: int, right: int) -> None:
 
 def test_what_was_found_and_what_was_read_count_each_for_itself() -> None:
     assert not Tier(as_python_bytes=100).is_compiled
-    assert not Tier(as_python_bytes=100, found_bytes=100, read_bytes=100).is_compiled
+    assert not Tier(as_python_bytes=100, found_bytes=20, read_bytes=20).is_compiled
     assert Tier(as_python_bytes=100, found_bytes=101).is_compiled
     assert Tier(as_python_bytes=100, read_bytes=101).is_compiled
 
 
-def reads(path: Path, limit: int) -> bool:
-    """Whether a process that reads the segment has numba at its end."""
+def reads(path: Path, limit: int, cache: Path) -> tuple[bool, bool]:
+    """Whether a process that reads the segment has machine code at its end, and whether it has numba."""
     program = (
         "import sys\n"
         "from kgroup.scan.kernels.compile import TIER\n"
         "from kgroup.scan.reductions.scan import newest, split\n"
         "TIER.as_python_bytes = int(sys.argv[2])\n"
         "assert newest(split(sys.argv[1], 20, 1 << 30)).records\n"
-        "print('numba' in sys.modules or 'llvmlite' in sys.modules)\n"
+        "print(TIER.is_compiled, 'numba' in sys.modules)\n"
     )
     done = subprocess.run(
-        [sys.executable, "-c", program, str(path), str(limit)], capture_output=True, text=True, check=True
+        [sys.executable, "-c", program, str(path), str(limit)],
+        env=os.environ | {"NUMBA_CACHE_DIR": str(cache)},
+        capture_output=True,
+        text=True,
+        check=True,
     )
-    return done.stdout == "True\n"
+    has_code, has_numba = done.stdout.split()
+    return has_code == "True", has_numba == "True"
 
 
-def test_a_small_log_needs_no_numba_and_a_larger_one_does() -> None:
+def test_numba_makes_code_for_a_log_that_is_worth_it_and_is_not_asked_again(tmp_path: Path) -> None:
     size = SEVERAL_KEYS.stat().st_size
-    assert not reads(SEVERAL_KEYS, size)
-    assert reads(SEVERAL_KEYS, size - 1)
+    assert reads(SEVERAL_KEYS, size, tmp_path) == (False, False)
+    assert reads(SEVERAL_KEYS, size - 1, tmp_path) == (True, True)
+    assert reads(SEVERAL_KEYS, size - 1, tmp_path) == (True, False)
+
+
+def test_code_that_is_there_serves_a_fifth_of_what_is_worth_making_it(tmp_path: Path) -> None:
+    size = SEVERAL_KEYS.stat().st_size
+    assert reads(SEVERAL_KEYS, 5 * size - 1, tmp_path) == (False, False)
+    assert reads(SEVERAL_KEYS, size - 1, tmp_path) == (True, True)
+    assert reads(SEVERAL_KEYS, 5 * size - 1, tmp_path) == (True, False)
+    assert reads(SEVERAL_KEYS, 5 * size, tmp_path) == (False, False)
 
 
 def test_a_reader_may_begin_as_python_and_go_on_compiled(tmp_path: Path) -> None:

@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from kgroup.scan.kernels.compile import cache_folder
+from kgroup.scan.kernels.code_cache import cache_folder
 
 COMPILE_A_KERNEL = (
     "import numpy as np\n"
-    "from kgroup.scan.kernels.compile import cache_folder, machine_code\n"
+    "from kgroup.scan.kernels.code_cache import cache_folder\n"
+    "from kgroup.scan.kernels.compile import machine_code\n"
     "from kgroup.scan.kernels.crc import crc32c\n"
     "print(machine_code(crc32c)(np.zeros(40, np.uint8), 0, 32), cache_folder())\n"
 )
@@ -86,7 +87,7 @@ def test_with_no_place_at_all_there_is_no_folder(monkeypatch, tmp_path):
 
 def test_the_folder_is_another_for_another_cpu(monkeypatch):
     here = cache_folder()
-    monkeypatch.setattr("kgroup.scan.kernels.machine_code.target", lambda: ("x86_64", "generic", ""))
+    monkeypatch.setattr("kgroup.scan.kernels.native.cpu", lambda: ("x86_64", "generic", ""))
     assert cache_folder() != here
 
 
@@ -109,4 +110,4 @@ def test_two_processes_without_a_home_compile_at_the_same_time(tmp_path):
     crc, folder = answers[0][0].decode().split()
     assert int(crc) == 0x8A9136AA
     assert Path(folder).parent.parent == tmp_path
-    assert list(Path(folder).rglob("*.nbc"))
+    assert list(Path(folder).glob("crc.crc32c-*"))
