@@ -322,7 +322,10 @@ class _Round:
     leapt_ms: int = 0
     sent_back: set[str] = field(default_factory=set)
     deserted_to_ms: int | None = None
-    """When the wait ends that goes on with nobody there, as all who waited were sent back; None if not."""
+    """When the wait ends that goes on with nobody there, as all who waited were sent back; None if not.
+
+    In a first round and in later ones.
+    """
 
 
 class RoundsEnd(CoordinatorChecker):
@@ -367,8 +370,9 @@ class RoundsEnd(CoordinatorChecker):
         if not isinstance(ticket.body, JoinGroup) or not isinstance(reply, JoinGroupResponse):
             return
         began = self._rounds.get(ticket.body.group_id)
-        if began is not None and began.of_first and reply.error_code is E.REBALANCE_IN_PROGRESS:
-            began.sent_back.add(reply.member_id)
+        if began is not None and reply.error_code is E.REBALANCE_IN_PROGRESS:
+            if began.of_first:
+                began.sent_back.add(reply.member_id)
             group = self.scene.group(ticket.body.group_id)
             if group is not None and not group.joins_parked:
                 began.deserted_to_ms = self.scene.coordinator.deadline_ms(TimerKey(JOIN, group.group_id))
