@@ -3,10 +3,10 @@
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any, Final
-from uuid import UUID
 
 from kafka.protocol.admin.topics import CreatePartitionsResponse, CreateTopicsResponse, DeleteTopicsResponse
 
+from kgroup.broker.apis.given_topics import Doubt, deletions, given_topics
 from kgroup.broker.node import BrokerNode
 from kgroup.broker.topic_settings import config_problem
 from kgroup.broker.work import Slices
@@ -17,8 +17,10 @@ from kgroup.wire.frames import Call, required
 E = ErrorCode
 PARTITIONS_PER_REQUEST_MAX: Final = 10_000
 _TOO_MANY_RECORDS: Final = "Unable to perform excessively large batch operation."
-_NAME_AND_ID: Final = "The provided topic name maps to an ID that was already supplied."
-_Given = tuple[str | None, UUID | None]
+_UNKNOWN: Final = {
+    E.UNKNOWN_TOPIC_OR_PARTITION: "This server does not host this topic-partition.",
+    E.UNKNOWN_TOPIC_ID: "This server does not host this topic ID.",
+}
 
 
 def create_topics(node: BrokerNode, call: Call, now_ms: int) -> None:
@@ -138,67 +140,33 @@ def delete_topics(node: BrokerNode, call: Call, now_ms: int) -> None:
 
 def _delete_topics(node: BrokerNode, call: Call, now_ms: int) -> Slices[None]:
     version, cluster = call.version, node.cluster
+    ids = {name: topic.spec.topic_id for name, topic in cluster.topics.items()}
     results = []
-    if version >= 6:
-        requested = [(each.name, each.topic_id) for each in required(call.body.topics)]
-    else:
-        requested = [(name, None) for name in required(call.body.topic_names)]
-    for number, ((given_name, given_id), message) in enumerate(_deletions(node, requested).items()):
+    for number, (given, doubt) in enumerate(deletions(given_topics(call.body, version), ids)):
         if number:
             yield
-        topic_id = given_id
-        name = given_name if given_id is None else cluster.topic_names.get(given_id)
-        topic = cluster.topics.get(name) if name is not None else None
-        if message is not None:
-            error, name = E.INVALID_REQUEST, given_name
-            if message == _NAME_AND_ID and topic is not None:
-                topic_id = topic.spec.topic_id
-        elif name is None or topic is None:
-            error = E.UNKNOWN_TOPIC_ID if topic_id is not None else E.UNKNOWN_TOPIC_OR_PARTITION
+        name, topic_id = given
+        message: str | None = doubt
+        if doubt is not None:
+            error = E.INVALID_REQUEST
+            if doubt is Doubt.ID_OF_NAME and name is not None:
+                topic_id = ids[name]
         else:
-            topic_id = topic.spec.topic_id
-            error = yield from cluster.deletion_in_slices(name, now_ms)
+            if topic_id is not None:
+                name = cluster.topic_names.get(topic_id)
+            topic = cluster.topics.get(name) if name is not None else None
+            if name is None or topic is None:
+                error = E.UNKNOWN_TOPIC_ID if topic_id is not None else E.UNKNOWN_TOPIC_OR_PARTITION
+            else:
+                topic_id = topic.spec.topic_id
+                error = yield from cluster.deletion_in_slices(name, now_ms)
+            message = _UNKNOWN.get(error, error.name) if error else None
         results.append(
             DeleteTopicsResponse.DeletableTopicResult(
-                version=version,
-                name=name if name is not None else given_name,
-                topic_id=topic_id,
-                error_code=error,
-                error_message=message or (error.name if error else None),
+                version=version, name=name, topic_id=topic_id, error_code=error, error_message=message
             )
         )
     node.answer(call, DeleteTopicsResponse(version=version, responses=results))
-
-
-def _deletions(node: BrokerNode, requested: Sequence[_Given]) -> dict[_Given, str | None]:
-    """The topics that DeleteTopics gives, each once, with the reason to keep it (`ControllerApis`) or None.
-
-    What is given twice is not deleted at all. A topic given by its name and by its id has one answer.
-    """
-    times = Counter(requested)
-    deletions = {given: _doubt(given, times[given]) for given in times}
-    for name, topic_id in times:
-        topic = node.cluster.topics.get(name) if name is not None and topic_id is None else None
-        if topic is None or deletions[name, None] is not None:
-            continue
-        by_id = (None, topic.spec.topic_id)
-        if by_id in times:
-            deletions[name, None] = _NAME_AND_ID
-            if deletions[by_id] is None:
-                del deletions[by_id]
-    return deletions
-
-
-def _doubt(given: _Given, times: int) -> str | None:
-    """The reason to delete nothing for a name or an id that was given so many times."""
-    name, topic_id = given
-    if name is not None and topic_id is not None:
-        return "You may not specify both topic name and topic id."
-    if name is None and topic_id is None:
-        return "Neither topic name nor id were specified."
-    if times > 1:
-        return "Duplicate topic id." if name is None else "Duplicate topic name."
-    return None
 
 
 HANDLERS: Final = {

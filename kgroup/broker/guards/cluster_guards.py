@@ -1,6 +1,7 @@
 """Rights to topics and to the cluster. A client that may not see a topic learns nothing about it."""
 
 from dataclasses import dataclass
+from itertools import compress
 from typing import Any, Final
 
 from kafka.protocol.admin.configs import DescribeConfigsResponse, IncrementalAlterConfigsResponse
@@ -13,6 +14,7 @@ from kafka.protocol.admin.topics import (
 )
 from kafka.protocol.metadata import MetadataResponse
 
+from kgroup.broker.apis.given_topics import GivenTopic, doubtful, given_topics
 from kgroup.broker.guards.rights import MESSAGES, Guard, Rights, apart, no_right
 from kgroup.broker.security.acls import CLUSTER_NAME, Operation, ResourceType
 from kgroup.protocol.error_codes import ErrorCode
@@ -212,10 +214,15 @@ def _create_partitions(rights: Rights) -> Call:
 
 
 def _delete_topics(rights: Rights) -> Call:
-    """A topic that may be seen and is not there is unknown. By id, only who may see it gets its name."""
+    """A topic that may be seen and is not there is unknown. By id, only who may see it gets its name.
+
+    What is doubtful by itself, such as a name given twice, is answered as such, whoever asks.
+    """
     body, version = rights.call.body, rights.call.version
     if rights.cluster(Operation.DELETE):
         return rights.call
+    given = given_topics(body, version)
+    doubts = doubtful(given)
     hidden: list[Any] = []
 
     def refuse(name: str | None, topic_id: Any) -> bool:
@@ -243,13 +250,16 @@ def _delete_topics(rights: Rights) -> Call:
             return True
         return refuse(name if rights.topic(Operation.DESCRIBE, name) else None, topic_id)
 
-    def may(topic: Any) -> bool:
-        return may_by_name(text(topic.name)) if topic.topic_id is None else may_by_id(topic.topic_id)
+    def may(topic: GivenTopic) -> bool:
+        return topic in doubts or (
+            may_by_id(topic.topic_id) if topic.name is None else may_by_name(topic.name)
+        )
 
+    kept = [may(topic) for topic in given]
     if version >= 6:
-        body.topics = [topic for topic in required(body.topics) if may(topic)]
+        body.topics = list(compress(required(body.topics), kept))
     else:
-        body.topic_names = [name for name in required(body.topic_names) if may_by_name(text(name))]
+        body.topic_names = list(compress(required(body.topic_names), kept))
 
     def amend(answer: Any) -> Any:
         answer.responses = [*answer.responses, *hidden]

@@ -97,8 +97,8 @@ def test_targets_of_other_subscriptions_or_topics_may_be_what_they_are(
     assert list(misfits(group, world.image)) == []
 
 
-def test_who_comes_without_a_subscription_may_get_what_others_read() -> None:
-    """Its epoch is the one of a member that has left; of the seeds 111949 and 116374."""
+def who_comes_without_a_subscription(newcomer: str) -> tuple[ConsumerWorld, ConsumerGroup]:
+    """A group of `a` and `b`, which `c` has just left; what follows is as with a broker of 4.3.1."""
     world = ConsumerWorld()
     for member in "abc":
         world.join(member, "orders")
@@ -106,12 +106,27 @@ def test_who_comes_without_a_subscription_may_get_what_others_read() -> None:
     group = world.coordinator.consumer.watched(GROUP)
     assert group is not None
     assert group.epoch > group.assignment_epoch
-    world.join("n")
+    world.join(newcomer)
     assert group.epoch == group.assignment_epoch
+    return world, group
+
+
+def test_who_comes_without_a_subscription_may_get_what_others_read() -> None:
+    """Its epoch is the one of a member that has left; of the seeds 111949 and 116374."""
+    world, group = who_comes_without_a_subscription("n")
     assert group.target("n").keys() == {ORDERS}
     assert list(misfits(group, world.image)) == []
     group.targets["a"] = {}
     assert list(misfits(group, world.image))
+
+
+def test_who_comes_without_a_subscription_may_leave_nobody_with_anything() -> None:
+    """Kafka's map has it before `a` and `b`: it is taken to subscribe to what all do."""
+    world, group = who_comes_without_a_subscription("0")
+    assert not any(group.target(member) for member in group.members)
+    assert list(misfits(group, world.image)) == []
+    group.targets["0"] = {ORDERS: frozenset({0})}
+    assert list(misfits(group, world.image)) == ["orders: nobody's target has 1 2 3"]
 
 
 def test_an_interval_that_holds_a_target_back_is_no_fault() -> None:
