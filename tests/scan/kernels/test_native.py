@@ -13,9 +13,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from kgroup.scan.kernels.compile import kernel, machine_code
+from kgroup.scan.kernels.code_cache import read_code, write_code
+from kgroup.scan.kernels.compile import MachineCode, kernel, machine_code
 from kgroup.scan.kernels.crc import crc32c
-from kgroup.scan.kernels.native import taken_apart
+from kgroup.scan.kernels.native import Code, taken_apart
 
 Ints = NDArray[np.int64]
 
@@ -234,6 +235,33 @@ def test_code_that_does_not_end_as_it_should_says_so() -> None:
     assert machine_code(one_over)(1) == 1
     with pytest.raises(RuntimeError, match=r"the kernel .*one_over.* ended with status 1"):
         machine_code(one_over)(0)
+
+
+@pytest.fixture
+def own_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    monkeypatch.setattr("kgroup.scan.kernels.code_cache._folder", lambda: tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("damaged", [cut_off, empty, rotten])
+def test_code_is_read_as_it_was_written_or_not_at_all(
+    damaged: Callable[[bytes], bytes], own_folder: Path
+) -> None:
+    code = Code("f", "x86_64-unknown-linux-gnu", "q?", is_tuple=True, image=b"\x00\n\xff" * 9)
+    assert read_code("f-1") is None
+    write_code("f-1", code)
+    assert read_code("f-1") == code
+    assert [path.name for path in own_folder.iterdir()] == ["f-1"]
+    kept = (own_folder / "f-1").read_bytes()
+    (own_folder / "f-1").write_bytes(damaged(kept))
+    assert read_code("f-1") is None
+
+
+def test_code_that_is_kept_is_not_made_again(own_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert MachineCode(length)(np.zeros(3, np.int64)) == 3
+    assert len(list(own_folder.iterdir())) == 1
+    monkeypatch.delattr("kgroup.scan.kernels.machine_code.code_for")
+    assert MachineCode(length)(np.zeros(5, np.int64)) == 5
 
 
 def test_a_kernel_of_the_package_answers_as_its_python_does() -> None:
