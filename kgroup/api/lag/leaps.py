@@ -14,7 +14,7 @@ from kgroup.log.topics.topic_logs import DataLogs
 from kgroup.scan.kernels.gather import numbers, values_of
 from kgroup.scan.reading.order import begins_of, ordered_by
 from kgroup.scan.reductions.last_commits import LastCommits
-from kgroup.scan.reductions.leaps import UNKNOWN
+from kgroup.scan.reductions.leaps import UNKNOWN, of_offsets_partitions
 
 _NO_START = -1
 
@@ -26,8 +26,11 @@ class Leaps:
         self._data_logs = data_logs
         self._changes = last.membership_changes
         self._of_groups: dict[str, dict[tuple[str, int], list[dict[str, int]]]] = {}
-        if not longest.num_rows:
-            return
+        for of_partition in of_offsets_partitions(longest):
+            self._add(of_partition, ends)
+
+    def _add(self, longest: pa.Table, ends: LogEnds) -> None:
+        """The same of some groups' steps."""
         starts = _starts(longest, ends)
         known = values_of(longest["from_log_offset"]) != UNKNOWN
         from_offsets, offsets = values_of(longest["from_offset"]), values_of(longest["offset"])

@@ -51,6 +51,7 @@ class LagOptions:
         return ScanPlan(
             slots=WINDOW_COMMITS if last_commits else None,
             history=self.findings or self.rules is RuleSet.KGROUP,
+            steps=self.findings,
         )
 
     def columns(self, *, is_table: bool, rates: bool = False) -> tuple[Column, ...]:

@@ -27,7 +27,7 @@ from kgroup.lag.status.rule_sets import LagRules
 from kgroup.lag.status.window import CommitWindow, LogEnd
 from kgroup.log.topics.topic_logs import DataLogs
 from kgroup.scan.kernels.gather import numbers, values_of
-from kgroup.scan.reading.order import begins_of
+from kgroup.scan.reading.order import starts_of
 from kgroup.scan.reductions.history import History
 
 ROWS_AT_ONCE: Final = 4096
@@ -43,15 +43,13 @@ class Reaches:
     """The furthest position of anyone in each partition."""
 
     def __init__(self, history: History) -> None:
-        table = history.reach
+        table = history.reach.unify_dictionaries()
         self._offsets = values_of(table["offset"])
         self._timestamps = values_of(table["commit_timestamp"])
-        topics, partitions = table["topic"].dictionary_encode(), values_of(table["partition"])
         self._topics: dict[str, list[tuple[int, tuple[int, int]]]] | None = None
-        starts = np.flatnonzero(begins_of([values_of(topics), partitions]))
-        places = zip(
-            table["topic"].take(numbers(starts)).to_pylist(), partitions[starts].tolist(), strict=True
-        )
+        starts = starts_of(table, ("topic", "partition"))
+        firsts = table.select(["topic", "partition"]).take(numbers(starts))
+        places = zip(firsts["topic"].to_pylist(), values_of(firsts["partition"]).tolist(), strict=True)
         bounds = zip(starts.tolist(), np.append(starts, table.num_rows)[1:].tolist(), strict=True)
         self._bounds = dict(
             zip(((str(topic), partition) for topic, partition in places), bounds, strict=True)

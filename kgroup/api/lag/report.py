@@ -1,6 +1,6 @@
 """The lag report: how far groups are behind, their statuses, and their findings."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
@@ -11,7 +11,7 @@ from kgroup.api.lag.down import OffsetsPartitionsDown
 from kgroup.api.lag.inputs import LagInputs, gather
 from kgroup.api.lag.options import WINDOW_COMMITS, LagOptions, matcher
 from kgroup.api.lag.plain_commits import PlainNewest
-from kgroup.api.lag.reading import AsOf, read_log, read_plainly
+from kgroup.api.lag.reading import AsOf, give_back, read_log, read_plainly
 from kgroup.api.names import LISTED, member_of, names_given, nothing_matches, without_match
 from kgroup.api.opened import OpenedLogs, left_out
 from kgroup.api.tabular import Tabular
@@ -100,21 +100,32 @@ def report_on(
 ) -> "LagReport":
     """The same by options. Without `now_ms` the clock counts, if `clock_ms` is given, as `AsOf` has it."""
     logs.pass_over_leaderless()
-    plain = read_plainly(logs, options, progress) if spark is None else None
-    scanned = read_log(logs, options.plan, progress, spark) if plain is None else None
-    if scanned is not None:
-        from kgroup.scan.reductions.scan import newest_time
-
-        newest_ms = newest_time(scanned.newest)
-    else:
-        assert plain is not None
-        newest_ms = plain.newest_time()
     live = logs.cluster is not None
-    as_of = AsOf.of(options, newest_ms, live=live, now_ms=now_ms, clock_ms=clock_ms)
-    if scanned is not None:
-        return report_of(logs, options, scanned, as_of, progress=progress)
-    assert plain is not None
-    return report_from(logs, options, _inputs(logs, options, plain), None, as_of, progress=progress)
+
+    def as_of(newest_ms: int | None) -> AsOf:
+        return AsOf.of(options, newest_ms, live=live, now_ms=now_ms, clock_ms=clock_ms)
+
+    plain = read_plainly(logs, options, progress) if spark is None else None
+    if plain is not None:
+        inputs = _inputs(logs, options, plain)
+        return report_from(logs, options, inputs, None, as_of(plain.newest_time()), progress=progress)
+    report = _report_read(logs, options, as_of, progress, spark)
+    give_back()
+    return report
+
+
+def _report_read(
+    logs: OpenedLogs,
+    options: LagOptions,
+    as_of: Callable[[int | None], AsOf],
+    progress: Progress,
+    spark: "SparkSession | None",
+) -> "LagReport":
+    from kgroup.scan.reductions.scan import newest_time
+
+    scanned = read_log(logs, options.plan, progress, spark)
+    give_back()
+    return report_of(logs, options, scanned, as_of(newest_time(scanned.newest)), progress=progress)
 
 
 def report_of(
@@ -150,11 +161,7 @@ def report_from(
     """
     windows = None if scanned is None else _windows(scanned)
     last = None if scanned is None else scanned.last
-    longest = None
-    if options.findings and last is not None:
-        from kgroup.scan.reductions.leaps import longest_steps
-
-        longest = longest_steps(last.leaps)
+    longest = last.longest if options.findings and last is not None else None
     data_logs = DataLogs(logs.sources.log_dirs)
     proofs = facts = None
     if options.judges and scanned is not None and windows is not None:

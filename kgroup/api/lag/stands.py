@@ -13,14 +13,13 @@ from kgroup.lag.findings.standstill import has_unread
 from kgroup.protocol.topic_partition import TopicPartition
 from kgroup.scan.kernels.gather import numbers, values_of
 from kgroup.scan.reductions.last_commits import LastCommits
-from kgroup.scan.reductions.leaps import last_moves
 
 
 class Stands:
     """Puts it to the facts on a group. The table is looked at when a group first asks."""
 
     def __init__(self, last: LastCommits) -> None:
-        self._leaps = last.leaps
+        self._moves = last.moves
         self._of_groups: dict[str, slice] | None = None
 
     def put_to(self, facts: GroupFacts) -> GroupFacts:
@@ -44,7 +43,7 @@ class Stands:
         """
         if self._of_groups is None:
             self._of_groups = {}
-            self._table = last_moves(self._leaps)
+            self._table = self._moves
             groups = self._table["group"].to_pylist()
             order = np.array(sorted(range(len(groups)), key=lambda row: str(groups[row])), np.int64)
             self._table = self._table.take(numbers(order))

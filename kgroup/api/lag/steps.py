@@ -19,9 +19,9 @@ from kgroup.lag.findings.model import GroupFacts, PartitionFacts
 from kgroup.lag.findings.too_far import LEAST, LONGER, OTHERS
 from kgroup.protocol.topic_partition import TopicPartition
 from kgroup.scan.kernels.gather import numbers, values_of
-from kgroup.scan.reading.order import begins_of, ranks
+from kgroup.scan.reading.order import begins_of
 from kgroup.scan.reductions.last_commits import LastCommits
-from kgroup.scan.reductions.leaps import UNKNOWN
+from kgroup.scan.reductions.leaps import UNKNOWN, of_offsets_partitions
 
 _Row = dict[str, Any]
 
@@ -92,7 +92,9 @@ class Steps:
         firsts = np.unique(self._groups, return_index=True)[1]
         named = self._table["group"].take(numbers(firsts)).to_pylist()
         self._codes = dict(zip(map(str, named), self._groups[firsts].tolist(), strict=True))
-        with_one = set(self._with_one().tolist())
+        with_one: set[int] = set()
+        for of_partition in of_offsets_partitions(self._table):
+            with_one.update(_with_one(of_partition).tolist())
         self._standing_out = {name for name, code in self._codes.items() if code in with_one}
 
     def put_to(self, facts: GroupFacts, grown: Sequence[Growth] = ()) -> GroupFacts:
@@ -122,26 +124,6 @@ class Steps:
             for partition in facts.partitions
         )
         return replace(facts, partitions=partitions)
-
-    def _with_one(self) -> NDArray[np.int64]:
-        """Groups, by their codes, with a step that is longer than others of its partition by far."""
-        table = self._table
-        known = np.flatnonzero(values_of(table["from_log_offset"]) != UNKNOWN)
-        if not len(known):
-            return known
-        # The rows are sorted by key, so those of each lie together.
-        keys = [self._groups[known], ranks(table["topic"])[known], values_of(table["partition"])[known]]
-        keys.append(values_of(table["offsets_partition"])[known])
-        starts = np.flatnonzero(begins_of(keys))
-        length = (values_of(table["offset"]) - values_of(table["from_offset"]))[known]
-        longest = np.maximum.reduceat(length, starts)
-        of_key = np.cumsum(begins_of(keys)) - 1
-        others = np.where(length == longest[of_key], 0, length)
-        second = np.maximum.reduceat(others, starts)
-        ties = np.add.reduceat((length == longest[of_key]).astype(np.int64), starts)
-        counts = np.diff(np.append(starts, len(known)))
-        far = (longest >= LEAST) & (longest > LONGER * second) & (ties == 1) & (counts > OTHERS)
-        return np.unique(keys[0][starts[far]])
 
     def _rows(self, group_id: str) -> list[_Row]:
         if group_id not in self._codes:
@@ -219,6 +201,28 @@ class Steps:
             return self._past_ends.ends_at(*place, times_ms)
         except SourceError:
             return [None] * len(times_ms)  # reading the log itself reports it
+
+
+def _with_one(table: pa.Table) -> NDArray[np.int64]:
+    """The groups, by their codes, with a step that is longer than others of its partition by far.
+
+    The steps are of one offsets partition.
+    """
+    known = np.flatnonzero(values_of(table["from_log_offset"]) != UNKNOWN)
+    if not len(known):
+        return known
+    # The rows are sorted by key, so those of each lie together.
+    keys = [values_of(table[name])[known] for name in ("group", "topic", "partition")]
+    starts = np.flatnonzero(begins_of(keys))
+    length = (values_of(table["offset"]) - values_of(table["from_offset"]))[known]
+    longest = np.maximum.reduceat(length, starts)
+    of_key = np.cumsum(begins_of(keys)) - 1
+    others = np.where(length == longest[of_key], 0, length)
+    second = np.maximum.reduceat(others, starts)
+    ties = np.add.reduceat((length == longest[of_key]).astype(np.int64), starts)
+    counts = np.diff(np.append(starts, len(known)))
+    far = (longest >= LEAST) & (longest > LONGER * second) & (ties == 1) & (counts > OTHERS)
+    return np.unique(keys[0][starts[far]])
 
 
 def _beyond(end: int | None, offset: int) -> int | None:

@@ -1,21 +1,23 @@
 """The last commits of each key that a scan of the log kept, one by one or in columns."""
 
 from collections.abc import Sequence
-from typing import Any, Final
+from itertools import pairwise
+from typing import Final
 
 import numpy as np
 
+from kgroup.api.lag.arrow_commits import dictionary_of
 from kgroup.lag.measures.rows import LagRow
 from kgroup.lag.status.columns import UNKNOWN, CommitColumns, Int64s, WindowColumns
 from kgroup.lag.status.numbers import Numbers
 from kgroup.lag.status.window import NO_COMMITS, CommitWindow, WindowCommit
 from kgroup.scan.kernels.gather import numbers, values_of
-from kgroup.scan.reading.order import begins_of
+from kgroup.scan.reading.order import starts_of
 from kgroup.scan.reductions.last_commits import LastCommits
 
 _NOWHERE: Final = (0, 0)
 _NO_KEY: Final = -1  # the number of a key without commits: what is appended to bounds for it is empty
-_NO_NUMBERS: Final[dict[tuple[str, int], int]] = {}
+_KEY: Final = ("offsets_partition", "group", "topic", "partition")
 
 
 class Windows:
@@ -36,29 +38,40 @@ class Windows:
         )
         """The commits of all keys, one after the other."""
         self._log_offsets = values_of(table["log_offset"])
-        self._offsets_partitions = values_of(table["offsets_partition"])
-        partitions = values_of(table["partition"])
-        keys = (values_of(table["group"]), values_of(table["topic"]), partitions, self._offsets_partitions)
-        starts = np.flatnonzero(begins_of(keys))
+        starts = starts_of(table, _KEY)
         self._starts, self._stops = starts, np.append(starts, table.num_rows)[1:]
-        firsts = table.select(["group", "topic"]).take(numbers(starts))
-        groups: list[Any] = firsts["group"].to_pylist()
-        topics: list[Any] = firsts["topic"].to_pylist()
-        newest_ms = self.commits.timestamps[self._stops - 1]
-        self._numbers: dict[str, dict[tuple[str, int], int]] = {}
-        """By group, topic and partition: which of the keys it is that `_starts` and `_stops` are of."""
-        for number, (group, topic, partition) in enumerate(
-            zip(groups, topics, partitions[starts].tolist(), strict=True)
-        ):
-            of_group = self._numbers.get(group)
-            if of_group is None:
-                of_group = self._numbers[group] = {}
-            known = of_group.setdefault((topic, partition), number)
-            if known != number and newest_ms[number] > newest_ms[known]:
-                of_group[topic, partition] = number
+        keys = table.select(_KEY).take(numbers(starts)).combine_chunks()
+        self._offsets_partitions = values_of(keys["offsets_partition"])
+        self._partitions = values_of(keys["partition"])
+        self._topics, self._topic_of = dictionary_of(keys, "topic")
+        groups, group_of = dictionary_of(keys, "group")
+        bounds = starts_of(keys, ("offsets_partition", "group")).tolist()
+        self._groups: dict[str, list[slice]] = {}
+        """Which of the keys are a group's: all of an offsets partition follow each other."""
+        for start, stop in pairwise((*bounds, len(starts))):
+            self._groups.setdefault(groups[group_of[start]], []).append(slice(start, stop))
+        self._numbered: tuple[str, dict[tuple[str, int], int]] | None = None
+        """The group that was asked for last, and by topic and partition which of the keys it is."""
 
     def _number(self, group: str, topic: str, partition: int) -> int:
-        return self._numbers.get(group, _NO_NUMBERS).get((topic, partition), _NO_KEY)
+        # Of one group after the other, as they are asked for: those of 50,000 keys at once are 9 MB.
+        if self._numbered is None or self._numbered[0] != group:
+            self._numbered = (group, self._numbers(self._groups.get(group, ())))
+        return self._numbered[1].get((topic, partition), _NO_KEY)
+
+    def _numbers(self, of_group: Sequence[slice]) -> dict[tuple[str, int], int]:
+        found: dict[tuple[str, int], int] = {}
+        for keys in of_group:
+            topics = [self._topics[topic] for topic in self._topic_of[keys].tolist()]
+            places = zip(topics, self._partitions[keys].tolist(), strict=True)
+            for number, place in enumerate(places, keys.start):
+                known = found.setdefault(place, number)
+                if known != number and self._newest_ms(number) > self._newest_ms(known):
+                    found[place] = number
+        return found
+
+    def _newest_ms(self, number: int) -> int:
+        return int(self.commits.timestamps[self._stops[number] - 1])
 
     def _bounds(self, group: str, topic: str, partition: int) -> tuple[int, int]:
         number = self._number(group, topic, partition)
@@ -121,4 +134,5 @@ class Windows:
 
     def _changes(self, group: str, row: int) -> tuple[int, ...]:
         """The log offsets in a commit's offsets partition at which its group's membership changed."""
-        return self._membership_changes.get((int(self._offsets_partitions[row]), group), ())
+        key = int(np.searchsorted(self._starts, row, side="right")) - 1
+        return self._membership_changes.get((int(self._offsets_partitions[key]), group), ())

@@ -82,14 +82,14 @@ class LastRows(NamedTuple):
     longest: NDArray[np.int64]
 
 
-def new_last_rows(slots: int, keys: int = 0) -> LastRows:
-    """An empty state that keeps so many commits of each key."""
+def new_last_rows(slots: int, keys: int = 0, *, longest: int = LONGEST) -> LastRows:
+    """An empty state that keeps so many commits of each key, and so many of its longest steps."""
     return LastRows(
         heads=np.zeros((keys, _HEAD_COLUMNS), np.int64),
         rings=np.empty((slots, keys, _KEPT), np.int64),
         tombstones=np.empty((keys, _KEPT), np.int64),
         moves=np.empty((keys, STEP_COLUMNS), np.int64),
-        longest=np.empty((LONGEST, keys, STEP_COLUMNS), np.int64),
+        longest=np.empty((longest, keys, STEP_COLUMNS), np.int64),
     )
 
 
@@ -98,7 +98,7 @@ def with_key_capacity(state: LastRows, capacity: int) -> LastRows:
     count = len(state.heads)
     if count >= capacity:
         return state
-    larger = new_last_rows(len(state.rings), capacity)
+    larger = new_last_rows(len(state.rings), capacity, longest=len(state.longest))
     larger.heads[:count] = state.heads
     larger.tombstones[:count] = state.tombstones
     larger.moves[:count] = state.moves
@@ -260,15 +260,16 @@ def _step(state: LastRows, key: int, rows: Rows, row: int) -> None:
 def _add_long_step(state: LastRows, key: int) -> None:
     """Put the last move among the longest steps, if it is one; of equal ones the first stays in front."""
     longest, moves = state.longest, state.moves
+    ranks = len(longest)
     size = wrapped(moves[key, TO + 1] - moves[key, FROM + 1])
     if size <= 0:
         return
     rank = known = state.heads[key, LONG_STEPS]
     while rank > 0 and wrapped(longest[rank - 1, key, TO + 1] - longest[rank - 1, key, FROM + 1]) < size:
         rank -= 1
-    if rank == LONGEST:
+    if rank == ranks:
         return
-    last = min(known, LONGEST - 1)
+    last = min(known, ranks - 1)
     for moved in range(last, rank, -1):
         for column in range(STEP_COLUMNS):
             longest[moved, key, column] = longest[moved - 1, key, column]

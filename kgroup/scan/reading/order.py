@@ -15,6 +15,7 @@ else:
     Column = pa.ChunkedArray
 
 _NUMBERS: Final = 1 << 63
+_ROWS_AT_ONCE: Final = 16_384
 
 
 def ordered_by(*keys: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -53,6 +54,23 @@ def begins_of(keys: Sequence[NDArray[np.int64]]) -> NDArray[np.bool_]:
     begins = np.ones(len(keys[0]), np.bool_)
     begins[1:] = np.logical_or.reduce([key[1:] != key[:-1] for key in keys])
     return begins
+
+
+def starts_of(table: pa.Table, columns: Sequence[str]) -> NDArray[np.int64]:
+    """The rows of a table at which these columns, of numbers or of one dictionary each, have other values.
+
+    Some thousand rows are looked at at once: the columns as a whole take several times the memory.
+    """
+    starts = [np.empty(0, np.int64)]
+    last: list[int] | None = None
+    for start in range(0, table.num_rows, _ROWS_AT_ONCE):
+        some = table.slice(start, _ROWS_AT_ONCE)
+        keys = [values_of(some[name]) for name in columns]
+        begins = begins_of(keys)
+        begins[0] = last != [int(key[0]) for key in keys]
+        last = [int(key[-1]) for key in keys]
+        starts.append(np.flatnonzero(begins) + start)
+    return np.concatenate(starts)
 
 
 def ranks(column: Column) -> NDArray[np.int64]:

@@ -35,7 +35,7 @@ from kgroup.scan.kernels.furthest import (
     topics_of_places,
     with_more,
 )
-from kgroup.scan.kernels.gather import numbers, values_of
+from kgroup.scan.kernels.gather import no_rows, numbers, values_of
 from kgroup.scan.kernels.keys import Keys, capacity
 from kgroup.scan.kernels.rows import (
     COMMIT,
@@ -62,7 +62,7 @@ __all__ = [
 ]
 
 _REACH_FIELDS: list["pa.Field[Any]"] = [
-    pa.field("topic", pa.string(), nullable=False),
+    pa.field("topic", pa.dictionary(pa.int32(), pa.string()), nullable=False),
     pa.field("partition", pa.int32(), nullable=False),
     pa.field("offset", pa.int64(), nullable=False),
     pa.field("commit_timestamp", pa.int64(), nullable=False),
@@ -197,9 +197,9 @@ class _Reach:
         """Take in what another part of the log left, with REACH_SCHEMA."""
         if not reach.num_rows:
             return
-        reach = reach.combine_chunks()
+        reach = reach.unify_dictionaries().combine_chunks()
         topics, partitions = reach["topic"], values_of(reach["partition"])
-        codes = values_of(topics.dictionary_encode())
+        codes = values_of(topics)
         begins = begins_of([codes, partitions])
         firsts = np.flatnonzero(begins)
         names = topics.take(numbers(firsts)).to_pylist()
@@ -216,25 +216,39 @@ class _Reach:
             self.add(keys, keys, rows, count)
 
     def table(self) -> pa.Table:
-        """With REACH_SCHEMA."""
-        topic_partitions = names_of_places(self._state.places)
-        order = np.array(sorted(range(len(topic_partitions)), key=topic_partitions.__getitem__), np.int64)
-        partitions = np.array([partition for _, partition in topic_partitions], np.int32)
-        some = (order[start : start + _PLACES_AT_ONCE] for start in range(0, len(order), _PLACES_AT_ONCE))
-        return pa.Table.from_batches([self._batch(places, partitions) for places in some], REACH_SCHEMA)
+        """With REACH_SCHEMA, in one chunk."""
+        names = names_of_places(self._state.places)
+        order = np.array(sorted(range(len(names)), key=names.__getitem__), np.int64)
+        topics = [names[place][0] for place in order.tolist()]
+        begins = np.array([index == 0 or topics[index - 1] != topics[index] for index in range(len(topics))])
+        number = int(self._state.rings[:, COUNT].sum())
+        if not number:
+            return no_rows(REACH_SCHEMA)
+        codes = np.repeat(np.cumsum(begins, dtype=np.int32) - 1, self._state.rings[order, COUNT])
+        partitions = np.array([partition for _, partition in names], np.int32)[order]
+        offsets, times = np.empty(number, np.int64), np.empty(number, np.int64)
+        filled = 0
+        for start in range(0, len(order), _PLACES_AT_ONCE):
+            rows = self._rows(order[start : start + _PLACES_AT_ONCE])
+            offsets[filled : filled + len(rows)] = self._state.kept[rows, AT_OFFSET]
+            times[filled : filled + len(rows)] = self._state.kept[rows, AT_MS]
+            filled += len(rows)
+        dictionary = topics_of_places(self._state.places, order[begins])
+        return pa.Table.from_arrays(
+            [
+                pa.DictionaryArray.from_arrays(numbers(codes), dictionary, safe=False),
+                numbers(np.repeat(partitions, self._state.rings[order, COUNT])),
+                numbers(offsets),
+                numbers(times),
+            ],
+            schema=REACH_SCHEMA,
+        )
 
-    def _batch(self, places: NDArray[np.int64], partitions: NDArray[np.int32]) -> pa.RecordBatch:
+    def _rows(self, places: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The kept rows of these places, of each by time."""
         rings = self._state.rings[places]
         counts = rings[:, COUNT]
         number = np.repeat(np.arange(len(places)), counts)
         index = np.arange(len(number)) - (np.cumsum(counts) - counts)[number]
-        row = rings[number, BEGIN] + (rings[number, FIRST] + index) % rings[number, ROOM]
-        return pa.RecordBatch.from_arrays(
-            [
-                topics_of_places(self._state.places, places[number]),
-                numbers(partitions[places[number]]),
-                numbers(self._state.kept[row, AT_OFFSET]),
-                numbers(self._state.kept[row, AT_MS]),
-            ],
-            schema=REACH_SCHEMA,
-        )
+        rows: NDArray[np.int64] = rings[number, BEGIN] + (rings[number, FIRST] + index) % rings[number, ROOM]
+        return rows

@@ -6,6 +6,7 @@ and `counting` picks the rows that count in the whole.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Final
 
 import numpy as np
@@ -22,6 +23,7 @@ from kgroup.scan.kernels.last_rows import (
     COUNT,
     HAS_TOMBSTONE,
     KEPT_COLUMNS,
+    LONGEST,
     add_last,
     new_last_rows,
     put_out,
@@ -44,7 +46,7 @@ from kgroup.scan.reading.order import begins_of, ordered_by, ranks
 from kgroup.scan.reading.reader import RowReader, Slice
 from kgroup.scan.reductions.by_partition import by_partition
 from kgroup.scan.reductions.key_order import KeyOrder
-from kgroup.scan.reductions.leaps import leaps_of, merge_leaps, no_leaps
+from kgroup.scan.reductions.leaps import last_moves, leaps_of, longest_steps, merge_leaps, no_leaps
 from kgroup.scan.reductions.newest import FirstMarker, settle
 from kgroup.scan.reductions.rows_read import RowsRead, rows_in_order
 
@@ -80,11 +82,13 @@ class Keep:
     """The rows kept of each group, topic and partition: the last `slots` commits.
 
     With `period_ms`, the last ones of each period of that length, counted from the epoch: a commit is of the
-    period of its own timestamp, a tombstone of its record's.
+    period of its own timestamp, a tombstone of its record's. So many of the `longest` steps of each key are
+    kept.
     """
 
     slots: int
     period_ms: int | None = None
+    longest: int = LONGEST
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,8 +105,24 @@ class LastCommits:
 
     commits: pa.Table
     membership_changes: Mapping[tuple[int, str], tuple[int, ...]]
-    leaps: pa.Table = field(default_factory=no_leaps)
-    """The longest steps of each key, with LEAP_SCHEMA; none with periods."""
+    longest: pa.Table = field(default_factory=no_leaps)
+    """The longest steps forward of each key and its first commit, with LEAP_SCHEMA; none with periods."""
+    moves: pa.Table = field(default_factory=no_leaps)
+    """The last step of each key that moved it, likewise."""
+
+    @classmethod
+    def joined(cls, parts: "Sequence[LastCommits]") -> "LastCommits":
+        """The commits of several offsets partitions, each by itself and in their order; without periods."""
+
+        def together(nothing: pa.Table, tables: Iterable[pa.Table]) -> pa.Table:
+            return pa.concat_tables([nothing, *tables]).unify_dictionaries()
+
+        return cls(
+            commits=together(no_rows(schema_of(COUNTING_COLUMNS)), (part.commits for part in parts)),
+            membership_changes=dict(chain.from_iterable(part.membership_changes.items() for part in parts)),
+            longest=together(no_leaps(), (part.longest for part in parts)),
+            moves=together(no_leaps(), (part.moves for part in parts)),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +219,7 @@ def merge_last(parts: Iterable[LastPart], keep: Keep) -> LastPart:
         waiting=_reduced_together(waiting, keep, per_producer=True),
         first_markers=first_markers,
         memberships=memberships,
-        leaps=merge_leaps([part.leaps for part in parts], [part.settled for part in parts]),
+        leaps=merge_leaps([part.leaps for part in parts], [part.settled for part in parts], keep.longest),
         problems=tuple(line for part in parts for line in part.problems),
     )
 
@@ -213,7 +233,12 @@ def counting(part: LastPart, keep: Keep) -> LastCommits:
         if not is_commit.all():
             commits = _chosen(commits, is_commit)
     changes = {key: changes.log_offsets for key, changes in part.memberships.items()}
-    return LastCommits(commits=commits, membership_changes=changes, leaps=part.leaps)
+    return LastCommits(
+        commits=commits,
+        membership_changes=changes,
+        longest=longest_steps(part.leaps, keep.longest),
+        moves=last_moves(part.leaps),
+    )
 
 
 def times_of(rows: pa.Table) -> NDArray[np.int64]:
@@ -273,7 +298,7 @@ class _PartitionPart:
         self.reader = reader
         self._partition = partition
         self._keep = keep
-        self._rows = new_last_rows(keep.slots)
+        self._rows = new_last_rows(keep.slots, longest=keep.longest)
         self._out: list[NDArray[np.int64]] = []
         self._open: list[Rows] = []
         self._first_markers: dict[tuple[int, int], FirstMarker] = {}

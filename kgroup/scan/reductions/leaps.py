@@ -6,7 +6,7 @@ known only at their markers. A part of a log keeps the first commit of each key 
 before it may be in another part.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any, Final
 
@@ -25,7 +25,7 @@ from kgroup.scan.kernels.last_rows import (
     TO,
     LastRows,
 )
-from kgroup.scan.reading.order import begins_of, ordered_by, ranks
+from kgroup.scan.reading.order import begins_of, ordered_by, ranks, starts_of
 from kgroup.scan.reductions.key_order import KeyOrder
 
 KEPT: Final = LONGEST
@@ -65,7 +65,7 @@ def leaps_of(kept: LastRows, keyed: KeyOrder) -> pa.Table:
     heads = kept.heads
     edges, moved = (np.flatnonzero(heads[:, column]) for column in (HAS_EDGE, HAS_MOVE))
     found = [_steps_of(moved, kept.moves[moved])]
-    for rank in range(KEPT):
+    for rank in range(len(kept.longest)):
         long = np.flatnonzero(heads[:, LONG_STEPS] > rank)
         found.append(_steps_of(long, kept.longest[rank, long]))
     first = np.full((len(edges), STEP_COLUMNS), UNKNOWN, np.int64)
@@ -85,8 +85,8 @@ def _steps_of(key_ids: NDArray[np.int64], steps: NDArray[np.int64]) -> NDArray[n
     return np.concatenate([key_ids[:, None], steps], axis=1)
 
 
-def merge_leaps(leaps: Iterable[pa.Table], lasts: Sequence[pa.Table] = ()) -> pa.Table:
-    """The same of several lots of steps.
+def merge_leaps(leaps: Iterable[pa.Table], lasts: Sequence[pa.Table] = (), longest: int = KEPT) -> pa.Table:
+    """The same of several lots of steps, with so many of the longest ones of each key.
 
     `lasts` are the commits that parts of a log keep, if these are parts: then the steps from one part to the
     next are looked at as well.
@@ -108,18 +108,21 @@ def merge_leaps(leaps: Iterable[pa.Table], lasts: Sequence[pa.Table] = ()) -> pa
     order, keys = order[is_new], [key[is_new] for key in keys]
     starts, known = np.flatnonzero(begins_of(keys)), known[order]
     step = np.where(known, (values_of(rows["offset"]) - values_of(rows["from_offset"]))[order], 0)
-    chosen = np.union1d(_longest(step, starts), _last_moves(step, starts))
+    chosen = np.union1d(_longest(step, starts, longest), _last_moves(step, starts))
     kept = np.union1d(starts[~known[starts]], chosen)
     return rows.take(numbers(order[kept])).combine_chunks()
 
 
-def longest_steps(leaps: pa.Table) -> pa.Table:
-    """The longest steps forward of each key, and its first commit: without one that only moved it last."""
-    if not leaps.num_rows:
-        return leaps
+def longest_steps(leaps: pa.Table, longest: int = KEPT) -> pa.Table:
+    """So many of the longest steps forward of each key, and its first commit; nothing where none are kept.
+
+    A step that only moved a key last is left out.
+    """
+    if not leaps.num_rows or not longest:
+        return no_leaps()
     step, starts = _steps(leaps)
     known = values_of(leaps["from_log_offset"]) != UNKNOWN
-    return leaps.take(numbers(np.union1d(np.flatnonzero(~known), _longest(step, starts))))
+    return leaps.take(numbers(np.union1d(np.flatnonzero(~known), _longest(step, starts, longest))))
 
 
 def last_moves(leaps: pa.Table) -> pa.Table:
@@ -131,6 +134,12 @@ def last_moves(leaps: pa.Table) -> pa.Table:
         return leaps
     step, starts = _steps(leaps)
     return leaps.take(numbers(_last_moves(step, starts)))
+
+
+def of_offsets_partitions(leaps: pa.Table) -> Iterator[pa.Table]:
+    """The steps of one offsets partition after the other: what is made of them takes the memory of one."""
+    for start, stop in pairwise((*starts_of(leaps, ("offsets_partition",)).tolist(), leaps.num_rows)):
+        yield leaps.slice(start, stop - start)
 
 
 def _steps(leaps: pa.Table) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -148,15 +157,15 @@ def _partitions(leaps: pa.Table) -> tuple[int, int]:
     return int(partitions.min()), int(partitions.max())
 
 
-def _longest(step: NDArray[np.int64], starts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The positions of each key's longest steps forward, in order; the first of equal ones."""
+def _longest(step: NDArray[np.int64], starts: NDArray[np.int64], count: int) -> NDArray[np.int64]:
+    """The positions of so many of each key's longest steps forward, in order; the first of equal ones."""
     number = len(step)
     # One number of a step and its place, so that the greatest has both. What has no room is far from real.
     ranked = np.clip(step, 0, np.iinfo(np.int64).max // number - 1)
     ranked *= number
     ranked += np.arange(number - 1, -1, -1)
-    chosen = []
-    for _ in range(KEPT):
+    chosen = [np.empty(0, np.int64)]
+    for _ in range(count):
         place = number - 1 - np.maximum.reduceat(ranked, starts) % number
         chosen.append(place[step[place] > 0])
         ranked[place] = -1

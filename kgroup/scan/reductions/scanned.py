@@ -6,6 +6,7 @@ from itertools import groupby
 from operator import attrgetter
 from typing import Final
 
+from kgroup.scan.kernels.last_rows import LONGEST
 from kgroup.scan.reading.reader import RowReader
 from kgroup.scan.reductions.history import History, HistoryReader
 from kgroup.scan.reductions.last_commits import Keep, LastCommits, LastPart, LastReader, counting
@@ -30,16 +31,19 @@ class ScanPlan:
     """The reduction of a log for a report, the same for every reader.
 
     `slots` is how many last commits of each key are kept, None for the newest records alone. With `history`
-    what was before is kept, too; it needs slots.
+    what was before is kept, too; it needs slots. The longest `steps` of each key are for findings.
     """
 
     slots: int | None = None
     history: bool = False
+    steps: bool = True
 
     @property
     def keep(self) -> Keep | None:
         """The commits to keep besides the newest; None for none."""
-        return None if self.slots is None else Keep(slots=self.slots)
+        if self.slots is None:
+            return None
+        return Keep(slots=self.slots, longest=LONGEST if self.steps else 0)
 
     def scanned(self, newest: Newest, last: LastPart | None, history: History | None) -> Scanned:
         """The result of the parts that a reading left; those that are not planned are None."""
@@ -60,11 +64,11 @@ def read_slices(
     if keep is None:
         return Scanned(_newest(slices, advance))
     past = HistoryReader() if plan.history else None
-    counted, last = [], LastReader(keep)
+    newest_of_each, last_of_each = [], []
     ordered = sorted(slices, key=attrgetter("offsets_partition"))
     for partition, of_partition in groupby(ordered, key=attrgetter("offsets_partition")):
         parts, reader = tuple(of_partition), RowReader()
-        newest_rows = NewestReader(partition, reader)
+        newest_rows, last = NewestReader(partition, reader), LastReader(keep)
         for part in parts:
             for read in rows_read(part, reader):
                 newest_rows.add_damage(read.damage)
@@ -74,8 +78,11 @@ def read_slices(
                 if past is not None:
                     past.add(read)
             advance(part.end - part.start)
-        counted.append(newest_rows.newest(parts))
-    return plan.scanned(merge(counted), last.part(), past.history() if past is not None else None)
+        # What parts of a partition would need to be merged goes with each: they take more than what is kept.
+        newest_of_each.append(newest_rows.newest(parts))
+        last_of_each.append(counting(last.part(), keep))
+    history = past.history() if past is not None else None
+    return Scanned(merge(newest_of_each), LastCommits.joined(last_of_each), history)
 
 
 def _newest(slices: Iterable[Slice], advance: Callable[[int], None]) -> Newest:

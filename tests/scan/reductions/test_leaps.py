@@ -1,6 +1,6 @@
 """The longest steps between commits, against the plain list of them; a log read in parts has the same."""
 
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 import pytest
 from hypothesis import given, settings
@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from kgroup.scan.reductions import last_commits as scan_last
 from kgroup.scan.reductions.last_commits import Keep, counting, last_part, merge_last
-from kgroup.scan.reductions.leaps import KEPT, UNKNOWN, last_moves, longest_steps
+from kgroup.scan.reductions.leaps import KEPT, UNKNOWN
 from kgroup.scan.reductions.scan import Slice
 from tests.log.offsets_log import batch, commit, marker, tombstone, write
 
@@ -34,7 +34,7 @@ def longest(commits):
 
 
 def found(scanned):
-    return steps_in(longest_steps(scanned.leaps))
+    return steps_in(scanned.longest)
 
 
 def steps_in(table):
@@ -63,9 +63,9 @@ def written(tmp_path, commits):
     return write(tmp_path, batches, PARTITION), batches
 
 
-def parts_of(path, ends, slots):
+def parts_of(path, ends, keep):
     return [
-        last_part([Slice(path=path, offsets_partition=PARTITION, start=start, end=end)], Keep(slots=slots))
+        last_part([Slice(path=path, offsets_partition=PARTITION, start=start, end=end)], keep)
         for start, end in pairwise(ends)
     ]
 
@@ -86,9 +86,9 @@ def test_a_log_in_parts_has_the_steps_of_the_whole(tmp_path_factory, commits, cu
     keep = Keep(slots=1)
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(scan_last, "_ROWS_AT_ONCE", 1 if often else 500_000)
-        merged = merge_last(parts_of(path, ends, 1), keep)
+        merged = merge_last(parts_of(path, ends, keep), keep)
     assert found(counting(merged, keep)) == longest(commits)
-    assert steps_in(last_moves(counting(merged, keep).leaps)) == moved_last(commits)
+    assert steps_in(counting(merged, keep).moves) == moved_last(commits)
 
 
 def test_commits_in_transactions_are_left_out(tmp_path):
@@ -102,7 +102,7 @@ def test_commits_in_transactions_are_left_out(tmp_path):
         ],
         PARTITION,
     )
-    (part,) = parts_of(path, [0, path.stat().st_size], 3)
+    (part,) = parts_of(path, [0, path.stat().st_size], Keep(slots=3))
     assert found(counting(part, Keep(slots=3))) == [(A, 1, 3)]
 
 
@@ -112,25 +112,37 @@ def test_wherever_a_log_is_cut_the_step_over_the_cut_is_seen(tmp_path, cut, slot
     commits = [(A, 1), (A, 3), (A, 30), (A, 31), (B, 5), (B, 60), (A, 50), (A, 51), (A, 90)]
     path, batches = written(tmp_path, commits)
     keep, place = Keep(slots=slots), sum(map(len, batches[:cut]))
-    merged = merge_last(parts_of(path, [0, place, path.stat().st_size], slots), keep)
+    merged = merge_last(parts_of(path, [0, place, path.stat().st_size], keep), keep)
     assert found(counting(merged, keep)) == longest(commits)
-    assert steps_in(last_moves(counting(merged, keep).leaps)) == [(A, 51, 90), (B, 5, 60)]
+    assert steps_in(counting(merged, keep).moves) == [(A, 51, 90), (B, 5, 60)]
     assert len(longest(commits)) == KEPT + 1, "two of the seven are left out"
 
 
 def test_the_last_step_is_the_one_that_moved_though_it_is_short_or_goes_back(tmp_path):
     commits = [(A, 0), (A, 10), (A, 30), (A, 60), (A, 100), (A, 99), (A, 99), (A, 99), (B, 7), (B, 7)]
     path, _ = written(tmp_path, commits)
-    (part,) = parts_of(path, [0, path.stat().st_size], 3)
-    leaps = counting(part, Keep(slots=3)).leaps
-    assert steps_in(last_moves(leaps)) == [(A, 100, 99)], "b has never moved"
-    assert (A, 100, 99) not in steps_in(longest_steps(leaps))
+    (part,) = parts_of(path, [0, path.stat().st_size], Keep(slots=3))
+    counted = counting(part, Keep(slots=3))
+    assert steps_in(counted.moves) == [(A, 100, 99)], "b has never moved"
+    assert (A, 100, 99) not in found(counted)
 
 
 def test_records_that_are_met_again_are_no_steps(tmp_path):
     commits = [(A, 0), (A, 10), (A, 30), (A, 60), (A, 100), (A, 150)]
     path, _ = written(tmp_path, commits)
     whole = Slice(path=path, offsets_partition=PARTITION, start=0, end=path.stat().st_size)
-    leaps = counting(last_part([whole, whole], Keep(slots=3)), Keep(slots=3)).leaps
-    assert steps_in(longest_steps(leaps)) == longest(commits)
-    assert steps_in(last_moves(leaps)) == moved_last(commits)
+    counted = counting(last_part([whole, whole], Keep(slots=3)), Keep(slots=3))
+    assert found(counted) == longest(commits)
+    assert steps_in(counted.moves) == moved_last(commits)
+
+
+@settings(deadline=None)
+@given(commits=COMMITS, cuts=st.lists(st.integers(0, 25), max_size=3))
+def test_without_longest_steps_the_last_moves_are_the_same(tmp_path_factory, commits, cuts):
+    path, batches = written(tmp_path_factory.mktemp("log"), commits)
+    sizes = list(accumulate(map(len, batches), initial=0))
+    ends = sorted({0, path.stat().st_size, *(sizes[min(cut, len(batches))] for cut in cuts)})
+    keep = Keep(slots=1, longest=0)
+    counted = counting(merge_last(parts_of(path, ends, keep), keep), keep)
+    assert steps_in(counted.moves) == moved_last(commits)
+    assert not counted.longest.num_rows
