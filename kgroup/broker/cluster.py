@@ -224,11 +224,12 @@ class Cluster:
         error = self.check_new_topic(name, partitions, replication_factor)
         if error:
             return error
+        partitions, replication_factor = self.size_of_new_topic(partitions, replication_factor)
         spec = TopicSpec(
             name=name,
             topic_id=self._new_uuid(),
-            partitions=self.settings.num_partitions if partitions == -1 else partitions,
-            replication_factor=self._default_replicas() if replication_factor == -1 else replication_factor,
+            partitions=partitions,
+            replication_factor=replication_factor,
             configs=configs,
         )
         # The facts come first: a crash before the logs are there is made good by the next start.
@@ -249,11 +250,20 @@ class Cluster:
         # Only in `spec` while it is made; its folders are there while it is removed.
         if name in self.topics or name in self.spec.topics or name in self._removing:
             return ErrorCode.TOPIC_ALREADY_EXISTS
+        if replication_factor < 1 and replication_factor != -1:
+            return ErrorCode.INVALID_REPLICATION_FACTOR
         if partitions < 1 and partitions != -1:
             return ErrorCode.INVALID_PARTITIONS
-        if replication_factor != -1 and not 1 <= replication_factor <= len(self.alive):
+        if replication_factor > len(self.alive):
             return ErrorCode.INVALID_REPLICATION_FACTOR
         return ErrorCode.NONE
+
+    def size_of_new_topic(self, partitions: int, replication_factor: int) -> tuple[int, int]:
+        """Its partitions and replicas, of which -1 is left to the broker."""
+        return (
+            self.settings.num_partitions if partitions == -1 else partitions,
+            self._default_replicas() if replication_factor == -1 else replication_factor,
+        )
 
     def create_partitions(self, name: str, count: int, now_ms: int) -> ErrorCode:
         """Grow a topic to `count` partitions."""

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
+from kgroup.broker.config_values import ConfigRule, value_problem, whole_number
 from kgroup.broker.settings import BrokerSettings
-from kgroup.broker.topic_settings import ConfigRule, value_problem, whole_number
 from kgroup.group.coordinator.settings import GroupSettings
 
 _SHOWN: Final = 200  # letters of a value that a message repeats

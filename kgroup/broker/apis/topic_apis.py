@@ -1,21 +1,25 @@
 """Topics: CreateTopics, CreatePartitions, DeleteTopics."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from kafka.protocol.admin.topics import CreatePartitionsResponse, CreateTopicsResponse, DeleteTopicsResponse
 
 from kgroup.broker.apis.given_topics import Doubt, deletions, given_topics
+from kgroup.broker.cluster import Cluster
 from kgroup.broker.node import BrokerNode
-from kgroup.broker.topic_settings import config_problem
+from kgroup.broker.topic_settings import config_problem, topic_configs
 from kgroup.broker.work import Slices
 from kgroup.protocol.error_codes import ErrorCode
+from kgroup.protocol.topic_name import topic_name_problem
 from kgroup.wire import apis as api
 from kgroup.wire.frames import Call, required
 
 E = ErrorCode
 PARTITIONS_PER_REQUEST_MAX: Final = 10_000
+METADATA_TOPIC: Final = "__cluster_metadata"
+DUPLICATE_NAME: Final = "Duplicate topic name."
 _TOO_MANY_RECORDS: Final = "Unable to perform excessively large batch operation."
 _UNKNOWN: Final = {
     E.UNKNOWN_TOPIC_OR_PARTITION: "This server does not host this topic-partition.",
@@ -37,37 +41,89 @@ def _create_topics(node: BrokerNode, call: Call, now_ms: int) -> Slices[None]:
     for number, each in enumerate({each.name: each for each in requested}.values()):
         if number:
             yield
+        name, size = each.name, (each.num_partitions, each.replication_factor)
         configs = {config.name: config.value for config in required(each.configs)}
-        error, message = E.NONE, config_problem(configs)
+        error, message = E.NONE, None
         if too_many:
             error, message = E.POLICY_VIOLATION, too_many
-        elif counts[each.name] > 1:
-            error, message = E.INVALID_REQUEST, "Duplicate topic name."
+        elif counts[name] > 1:
+            error, message = E.INVALID_REQUEST, DUPLICATE_NAME
+        elif name == METADATA_TOPIC:
+            error, message = E.INVALID_REQUEST, f"Creation of internal topic {name} is prohibited."
         elif required(each.assignments):
             error, message = E.INVALID_REPLICATION_ASSIGNMENT, "kgroup places replicas by itself"
-        elif message:
-            error = E.INVALID_CONFIG
-        elif call.body.validate_only:
-            error = cluster.check_new_topic(each.name, each.num_partitions, each.replication_factor)
         else:
-            given = {name: value or "" for name, value in configs.items()}
-            error = yield from cluster.topic_in_slices(
-                each.name, each.num_partitions, each.replication_factor, given, now_ms
-            )
-        topic = cluster.topics.get(each.name) if not error else None
+            error, message = _problem_of_new(cluster, name, *size, configs)
+            if not error and not call.body.validate_only:
+                given = {key: value or "" for key, value in configs.items()}
+                error = yield from cluster.topic_in_slices(name, *size, given, now_ms)
+                message = _words_of_new(cluster, error, name, *size)
+        topic = cluster.topics.get(name) if not error else None
+        partitions, replicas = (-1, -1) if error else cluster.size_of_new_topic(*size)
         results.append(
             CreateTopicsResponse.CreatableTopicResult(
                 version=version,
-                name=each.name,
+                name=name,
                 topic_id=topic.spec.topic_id if topic else None,
                 error_code=error,
-                error_message=message or (error.name if error else None),
-                num_partitions=topic.spec.partitions if topic else -1,
-                replication_factor=topic.spec.replication_factor if topic else -1,
-                configs=[],
+                error_message=message,
+                num_partitions=partitions,
+                replication_factor=replicas,
+                configs=[] if error or version < 5 else _shown(version, configs, cluster.settings.properties),
             )
         )
     node.answer(call, CreateTopicsResponse(version=version, topics=results))
+
+
+def _shown(version: int, own: Mapping[str, str | None], of_broker: Mapping[str, str]) -> list[Any]:
+    """The settings of a new topic, with its own as they were given."""
+    given = {name: value or "" for name, value in own.items()}
+    return [
+        CreateTopicsResponse.CreatableTopicResult.CreatableTopicConfigs(
+            version=version,
+            name=each.name,
+            value=given.get(each.name, each.value),
+            read_only=False,
+            config_source=each.source,
+            is_sensitive=False,
+        )
+        for each in topic_configs(given, of_broker)
+    ]
+
+
+def _problem_of_new(
+    cluster: Cluster, name: str, partitions: int, replicas: int, configs: Mapping[str, str | None]
+) -> tuple[E, str | None]:
+    """What keeps a topic from being made: its name, then its settings, then its size, as with Kafka."""
+    error = cluster.check_new_topic(name, partitions, replicas)
+    if error not in (E.INVALID_TOPIC_EXCEPTION, E.TOPIC_ALREADY_EXISTS):
+        problem = config_problem(configs)
+        if problem:
+            return E.INVALID_CONFIG, problem
+    return error, _words_of_new(cluster, error, name, partitions, replicas)
+
+
+def _words_of_new(cluster: Cluster, error: E, name: str, partitions: int, replicas: int) -> str | None:
+    """What a broker says with an error of `Cluster.check_new_topic`."""
+    match error:
+        case E.NONE:
+            return None
+        case E.INVALID_TOPIC_EXCEPTION:
+            return f"Topic name is invalid: {topic_name_problem(name)}"
+        case E.TOPIC_ALREADY_EXISTS:
+            return f"Topic '{name}' already exists."
+        case E.INVALID_PARTITIONS:
+            return "Number of partitions was set to an invalid non-positive value."
+        case E.INVALID_REPLICATION_FACTOR if replicas < 1:
+            return "Replication factor must be larger than 0, or -1 to use the default value."
+        case E.INVALID_REPLICATION_FACTOR:
+            return (
+                f"Unable to replicate the partition {replicas} time(s): The target replication factor of"
+                f" {replicas} cannot be reached because only {len(cluster.alive)} broker(s) are registered"
+                " or some brokers have all their log directories cordoned."
+            )
+        case _:
+            return error.name
 
 
 def _too_many_partitions(requested: Sequence[Any], default: int) -> str | None:
@@ -107,7 +163,7 @@ def _create_partitions(node: BrokerNode, call: Call, now_ms: int) -> Slices[None
         topic = cluster.topics.get(each.name)
         error, message = E.NONE, None
         if counts[each.name] > 1:
-            error, message = E.INVALID_REQUEST, "Duplicate topic name."
+            error, message = E.INVALID_REQUEST, DUPLICATE_NAME
         elif topic is None:
             error = E.UNKNOWN_TOPIC_OR_PARTITION
         elif each.count == topic.spec.partitions:
@@ -127,7 +183,7 @@ def _create_partitions(node: BrokerNode, call: Call, now_ms: int) -> Slices[None
                 version=version,
                 name=each.name,
                 error_code=error,
-                error_message=message or (error.name if error else None),
+                error_message=message,
             )
         )
     node.answer(call, CreatePartitionsResponse(version=version, results=results))

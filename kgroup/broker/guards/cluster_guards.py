@@ -1,5 +1,6 @@
 """Rights to topics and to the cluster. A client that may not see a topic learns nothing about it."""
 
+from collections import Counter
 from dataclasses import dataclass
 from itertools import compress
 from typing import Any, Final
@@ -15,6 +16,7 @@ from kafka.protocol.admin.topics import (
 from kafka.protocol.metadata import MetadataResponse
 
 from kgroup.broker.apis.given_topics import GivenTopic, doubtful, given_topics
+from kgroup.broker.apis.topic_apis import METADATA_TOPIC
 from kgroup.broker.guards.rights import MESSAGES, Guard, Rights, apart, no_right
 from kgroup.broker.security.acls import CLUSTER_NAME, Operation, ResourceType
 from kgroup.protocol.error_codes import ErrorCode
@@ -165,8 +167,10 @@ def _create_topics(rights: Rights) -> Call:
     body, version = rights.call.body, rights.call.version
     refused: list[Any] = []
     if not rights.cluster(Operation.CREATE):
+        refused_anyway = {METADATA_TOPIC, *_named_twice(body.topics)}
         body.topics, refused = apart(
-            required(body.topics), lambda topic: rights.topic(Operation.CREATE, text(topic.name))
+            required(body.topics),
+            lambda topic: topic.name in refused_anyway or rights.topic(Operation.CREATE, text(topic.name)),
         )
 
     def amend(answer: Any) -> Any:
@@ -175,6 +179,7 @@ def _create_topics(rights: Rights) -> Call:
                 # Made, but what it is like is not for this client (KIP-525).
                 topic.topic_config_error_code = _REFUSED
                 topic.num_partitions = topic.replication_factor = -1
+                topic.configs = []
         hidden = [
             CreateTopicsResponse.CreatableTopicResult(
                 version=version,
@@ -194,14 +199,21 @@ def _create_topics(rights: Rights) -> Call:
     return rights.amended(amend)
 
 
+def _named_twice(topics: Any) -> set[str | None]:
+    """Names that a request has twice: that is told whoever asks."""
+    return {name for name, times in Counter(each.name for each in required(topics)).items() if times > 1}
+
+
 def _create_partitions(rights: Rights) -> Call:
     body, version = rights.call.body, rights.call.version
+    twice = _named_twice(body.topics)
     body.topics, refused = apart(
-        required(body.topics), lambda topic: rights.topic(Operation.ALTER, text(topic.name))
+        required(body.topics),
+        lambda topic: topic.name in twice or rights.topic(Operation.ALTER, text(topic.name)),
     )
     hidden = [
         CreatePartitionsResponse.CreatePartitionsTopicResult(
-            version=version, name=topic.name, error_code=_REFUSED, error_message=MESSAGES[_REFUSED]
+            version=version, name=topic.name, error_code=_REFUSED, error_message=None
         )
         for topic in refused
     ]

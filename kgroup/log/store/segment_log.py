@@ -171,8 +171,7 @@ class SegmentLog:
             raise SourceError(f"{error.filename or folder}: {error.strerror or error}") from error
         self.end_offset = self._segments[-1].end_offset
         self._tell_missing()
-        # A start beyond the end is one that somebody changed: nothing is hidden on its word.
-        start_offset = opening.start_offset or 0
+        start_offset = self._noted_start()
         self.start_offset = max(
             self._segments[0].base_offset, start_offset if start_offset <= self.end_offset else 0
         )
@@ -235,6 +234,20 @@ class SegmentLog:
                 f"bytes are no batch ({first.why}): taken out with {findings.offsets_lost}; {behind} "
                 f"batches behind stay, and the file as it was is kept as {kept.name}"
             )
+
+    def _noted_start(self) -> int:
+        """The log start of the checkpoint, and a warning if it lies past the end.
+
+        Somebody has changed it then, or has taken segments away: nothing is hidden on its word. A broker of
+        4.3.1 that was started on such a checkpoint deleted every segment and went on at that offset.
+        """
+        start_offset, warn = self._opening.start_offset or 0, self._opening.warn
+        if start_offset > self.end_offset and warn is not None:
+            warn(
+                f"{self._folder}: its log is said to start at {start_offset}, past its end,"
+                f" {self.end_offset}: all that is there is kept, where a broker of Kafka would delete it"
+            )
+        return start_offset
 
     def _tell_missing(self) -> None:
         """Compare with what was known to be on the disk; offsets that are gone are not given again."""

@@ -126,14 +126,21 @@ def test_deleting_records_moves_the_start_and_drops_what_lies_before(make_log: M
 def test_a_log_start_that_was_noted_counts_unless_it_lies_beyond_the_end(
     tmp_path: Path, noted: int | None, start: int
 ) -> None:
-    """Somebody has changed the checkpoint then: nothing is hidden on its word."""
+    """Somebody has changed the checkpoint then: nothing is hidden on its word, and it is reported.
+
+    A broker of 4.3.1 does the same up to the end. Past it, it has deleted all and begins at the noted offset.
+    """
     folder = tmp_path / "orders-0"
     log = SegmentLog(folder, TOPIC_ID)
     for _ in range(3):
         log.append(batch(2), 0)
     log.close()
-    again = SegmentLog(folder, TOPIC_ID, opening=Opening(clean=True, start_offset=noted, end_offset=6))
+    warnings: list[str] = []
+    opening = Opening(clean=True, start_offset=noted, end_offset=6, warn=warnings.append)
+    again = SegmentLog(folder, TOPIC_ID, opening=opening)
     assert (again.start_offset, again.end_offset) == (start, 6)
+    said = f"{folder}: its log is said to start at {noted}, past its end, 6: all that is there is kept"
+    assert [each.startswith(said) for each in warnings] == [True] * (noted is not None and noted > 6)
     assert offsets(again.read(start, 1 << 20, 6)) == [(0, 1), (2, 3), (4, 5)][start // 2 :]
     assert again.append(batch(1), 0).base_offset == 6
 
