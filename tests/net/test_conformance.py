@@ -83,7 +83,7 @@ def plays(
 
 
 @pytest.mark.parametrize("kept", [pytest.param(False, id="in-memory"), pytest.param(True, id="data-dir")])
-@pytest.mark.parametrize(("profile", "scenarios"), [("default", 452), ("delay", 22), ("consumer", 66)])
+@pytest.mark.parametrize(("profile", "scenarios"), [("default", 452), ("delay", 22), ("consumer", 109)])
 def test_every_scenario_is_answered_as_kafka_4_3_1_does(
     profile: str, scenarios: int, kept: bool, plays: dict[tuple[str, bool], Future[list[str]]]
 ) -> None:

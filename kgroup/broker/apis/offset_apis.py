@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
+from uuid import UUID
 
 from kgroup.broker.apis.coordination import ask_coordinator
 from kgroup.broker.cluster import OFFSETS_TOPIC, Cluster
@@ -178,9 +179,9 @@ class _CommitTopics:
 
 
 def _joined(topics: list[TopicResult], others: list[TopicResult]) -> list[TopicResult]:
-    """One entry per topic."""
-    merged = {(topic.name, topic.topic_id): list(topic.partitions) for topic in topics}
-    for topic in others:
+    """One entry per topic, however often a request has it."""
+    merged: dict[tuple[str, UUID | None], list[PartitionResult]] = {}
+    for topic in (*topics, *others):
         merged.setdefault((topic.name, topic.topic_id), []).extend(topic.partitions)
     return [
         TopicResult(name=name, topic_id=topic_id, partitions=partitions)
@@ -313,7 +314,7 @@ def offset_delete(node: BrokerNode, call: Call, now_ms: int) -> None:
 
     def answer(reply: ReplyBody) -> None:
         assert isinstance(reply, OffsetDeleteResponse)
-        if not reply.error_code:
+        if not reply.error_code and unknown:
             reply = replace(reply, topics=_joined(reply.topics, unknown))
         node.answer(call, reply)
 

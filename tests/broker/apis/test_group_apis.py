@@ -171,6 +171,31 @@ def test_offsets_are_deleted_where_there_is_such_a_partition() -> None:
     assert fetched.topics == []
 
 
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        ([("orders", 0), ("orders", 1)], [("orders", [0]), ("orders", [1])]),
+        ([("orders", 0), ("orders", 1), ("nowhere", 0)], [("orders", [0, 1]), ("nowhere", [0])]),
+        ([("orders", 0), ("orders", 7), ("orders", 1)], [("orders", [0, 1, 7])]),
+    ],
+)
+def test_of_a_topic_that_is_given_again_nothing_is_left_out(
+    asked: list[tuple[str, int]], told: list[tuple[str, list[int]]]
+) -> None:
+    """As a broker of 4.3.1: it merges topics only with those that it answers for the coordinator."""
+    world = BrokerWorld()
+    world.cluster.create_topic("orders", 2, 1, {}, world.now_ms)
+    world.ask(commit(5))
+    topic = OffsetDeleteRequest.OffsetDeleteRequestTopic
+    partition = topic.OffsetDeleteRequestPartition
+    topics = [
+        topic(version=0, name=name, partitions=[partition(version=0, partition_index=index)])
+        for name, index in asked
+    ]
+    answer = world.ask(OffsetDeleteRequest(version=0, group_id="g", topics=topics))
+    assert [(each.name, [part.partition_index for part in each.partitions]) for each in answer.topics] == told
+
+
 def commit_by_id(topic_id: Any, *partitions: int) -> OffsetCommitRequest:
     each = OffsetCommitRequest.OffsetCommitRequestTopic
     parts = [

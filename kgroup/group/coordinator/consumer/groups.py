@@ -194,9 +194,9 @@ class ConsumerGroups:
         group = self._groups.get(body.group_id)
         if group is not None:
             return group
-        if body.member_epoch != JOINING:
-            raise _no_group(body.group_id)
         classic = self._classic.watched(body.group_id)
+        if body.member_epoch != JOINING:
+            raise _no_group(body, is_there=classic is not None)
         if classic is None:
             return ConsumerGroup(body.group_id)
         if not classic.is_empty:
@@ -210,7 +210,7 @@ class ConsumerGroups:
     ) -> tuple[ConsumerGroup, ConsumerGroupHeartbeatResponse]:
         group = self._groups.get(body.group_id)
         if group is None:
-            raise _no_group(body.group_id)
+            raise _no_group(body, is_there=self._classic.watched(body.group_id) is not None)
         if body.instance_id is None:
             member = group.members.get(body.member_id)
             if member is None:
@@ -556,5 +556,9 @@ def _assignment(member: ConsumerMember) -> ConsumerAssignment:
     )
 
 
-def _no_group(group_id: str) -> Refused:
-    return Refused(E.GROUP_ID_NOT_FOUND, f"Group {group_id} not found, or not a consumer group.")
+def _no_group(body: ConsumerGroupHeartbeat, *, is_there: bool) -> Refused:
+    """In a broker's words; `is_there` are groups of the other kind."""
+    if is_there:
+        return Refused(E.GROUP_ID_NOT_FOUND, f"Group {body.group_id} is not a consumer group.")
+    what = "Group" if body.member_epoch < JOINING else "Consumer group"
+    return Refused(E.GROUP_ID_NOT_FOUND, f"{what} {body.group_id} not found.")

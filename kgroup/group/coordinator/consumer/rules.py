@@ -431,8 +431,8 @@ def _check_epoch(member: ConsumerMember, body: ConsumerGroupHeartbeat) -> None:
         how = "smaller"
     raise Refused(
         E.FENCED_MEMBER_EPOCH,
-        f"The member epoch {epoch} is {how} than {member.member_epoch}, the one known to the coordinator. "
-        "The member has to give up all partitions and join again.",
+        f"The consumer group member has a {how} member epoch ({epoch}) than the one known by the group "
+        f"coordinator ({member.member_epoch}). The member must abandon all its partitions and rejoin.",
     )
 
 

@@ -117,6 +117,36 @@ def test_a_member_is_fenced_by_its_epoch(epoch: int, says: dict[str, list[int]] 
     assert world.beat("a", epoch, says=says, **joins).error_code is error
 
 
+@pytest.mark.parametrize(("epoch", "how"), [(9, "greater"), (1, "smaller")])
+def test_a_fenced_member_hears_of_both_epochs(epoch: int, how: str) -> None:
+    """In the words of a broker of 4.3.1."""
+    world = ConsumerWorld()
+    world.join("a", "orders")
+    world.join("b", "orders")
+    world.settle("a", "b")
+    assert world.beat("a", epoch).error_message == (
+        f"The consumer group member has a {how} member epoch ({epoch}) than the one known by the group"
+        " coordinator (3). The member must abandon all its partitions and rejoin."
+    )
+
+
+@pytest.mark.parametrize(
+    ("epoch", "classic", "words"),
+    [
+        (3, False, "Consumer group g not found."),
+        (-1, False, "Group g not found."),
+        (3, True, "Group g is not a consumer group."),
+        (-1, True, "Group g is not a consumer group."),
+    ],
+)
+def test_who_has_no_group_hears_which_there_is(epoch: int, classic: bool, words: str) -> None:
+    """In the words of a broker of 4.3.1."""
+    world = ConsumerWorld()
+    if classic:
+        world.classic_member()
+    assert world.beat("a", epoch).error_message == words
+
+
 def test_unknown_members_and_groups_are_told_apart() -> None:
     world = ConsumerWorld()
     assert world.beat("a", 3).error_code is E.GROUP_ID_NOT_FOUND
