@@ -62,7 +62,7 @@ def _run(module: str, source: str, tests: tuple[str, ...], limit_s: float) -> tu
         variables = dict(os.environ, PYTHONPATH=str(ROOT), PYTHONDONTWRITEBYTECODE="1", TMPDIR=name)
         variables["HYPOTHESIS_PROFILE"] = "mutants"
         if module.startswith(KERNELS):
-            # The cache of compiled kernels goes by the file's time, which a planted bug does not change.
+            # Machine code is kept by the sources on disk, which a planted bug does not change.
             variables["NUMBA_CACHE_DIR"] = str(folder / "numba")
         begun = time.monotonic()
         process = subprocess.Popen(

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import asdict
 from functools import cache
+from operator import attrgetter
 from pathlib import Path
 from typing import Final
 
@@ -22,26 +23,6 @@ from kgroup.private_folder import is_private
 from kgroup.scan.kernels import native
 from kgroup.scan.kernels.native import Code
 
-_SOURCES: Final = (
-    "batches.py",
-    "bytes_at.py",
-    "cells.py",
-    "code_cache.py",
-    "compile.py",
-    "crc.py",
-    "furthest.py",
-    "gather.py",
-    "keys.py",
-    "last_rows.py",
-    "layout.py",
-    "machine_code.py",
-    "native.py",
-    "newest_rows.py",
-    "records.py",
-    "rows.py",
-    "tally.py",
-    "text.py",
-)
 _CHECKSUM_BYTES: Final = 4
 
 
@@ -136,6 +117,7 @@ def _digest() -> str:
     versions = [metadata.version(name) for name in ("numba", "llvmlite")]
     digest = hashlib.sha256(repr((versions, native.cpu(), numbas)).encode())
     package = resources.files(__package__ or "kgroup.scan.kernels")
-    for name in _SOURCES:
-        digest.update(package.joinpath(name).read_bytes())
+    sources = [source for source in package.iterdir() if source.name.endswith(".py")]
+    for source in sorted(sources, key=attrgetter("name")):
+        digest.update(source.read_bytes())
     return digest.hexdigest()[:16]
