@@ -16,13 +16,11 @@ if [ $# -gt 0 ]; then
     measured -rs -n 2 "$@"
     exec coverage report --sort=cover --skip-covered --fail-under=0
 fi
-# The other packages' tests start processes and Sparks; what they reach here is not counted. That these tests pass
-# is for scripts/test.sh to say; here it is only asked what they reach, and being watched makes them two or three
-# times as slow. So of what repeats itself there is less: 25 seeds of each swarm, and not the gzip bomb, which goes
-# through the same lines for many seconds. Properties keep all their examples: some of them count what came of these.
-measured -rs -n 2 --swarm-seeds 25 -k "not gzip-bomb" \
-    tests/protocol tests/log tests/scan tests/assignors tests/group tests/history tests/lag tests/wire tests/broker tests/sim tests/operations \
-    tests/fsck tests/api/decode tests/api/test_reenact.py
+# Being watched makes tests two or three times as slow. So of what repeats itself there is less: 25 seeds of each
+# swarm, and not the gzip bomb, which goes through the same lines for many seconds. Properties keep all their
+# examples: some of them count what came of these.
+# shellcheck disable=SC2046  # one place a word
+measured -rs -n 2 --swarm-seeds 25 -k "not gzip-bomb" $(python -m tests.watched)
 # What numba compiles runs unseen, so the scan's tests with little data run once more without it.
 measured --cov-append -p tests.scan.uncompiled \
     tests/scan/reductions/test_scan.py tests/scan/kernels/test_crc.py tests/scan/kernels/test_keys.py tests/scan/reductions/test_newest.py tests/scan/reductions/test_tally.py \

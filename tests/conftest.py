@@ -42,6 +42,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="N",
         help="how many seeds tests/sim/test_swarm.py plays",
     )
+    parser.addoption(
+        "--without-watched", action="store_true", help="leave out the tests that scripts/coverage.sh runs"
+    )
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -53,7 +56,16 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: "Producer") -> "Load
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """On a worker: what takes long comes first, so that no worker is still at it when the others are done."""
+    """Leave out what runs elsewhere; on a worker, what takes long comes first.
+
+    So no worker is still at it when the others are done.
+    """
+    if config.getoption("--without-watched"):
+        from tests.watched import is_watched_in_full
+
+        left_out = [item for item in items if is_watched_in_full(item.nodeid)]
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if not is_watched_in_full(item.nodeid)]
     if hasattr(config, "workerinput"):
         from tests.workers import order_of_work
 
