@@ -203,10 +203,26 @@ def test_each_record_at_fault_is_named() -> None:
     )
 
 
-@pytest.mark.parametrize(("age_ms", "error"), [(HOUR_MS, E.NONE), (HOUR_MS + 1, E.INVALID_TIMESTAMP)])
-def test_a_record_may_be_as_old_as_its_topic_lets_it_be(age_ms: int, error: ErrorCode) -> None:
-    rules = BatchRules(name="orders-0", max_message_bytes=1000, timestamp_before_max_ms=HOUR_MS)
-    checked = outcome(made(at_ms=NOW_MS - age_ms), rules)
+@pytest.mark.parametrize("codec", [Codec.NONE, Codec.GZIP], ids=["walked", "decoded"])
+@pytest.mark.parametrize(
+    ("age_ms", "error"),
+    [
+        (HOUR_MS, E.NONE),
+        (HOUR_MS + 1, E.INVALID_TIMESTAMP),
+        (-2 * HOUR_MS, E.NONE),
+        (-2 * HOUR_MS - 1, E.INVALID_TIMESTAMP),
+    ],
+)
+def test_a_record_may_be_as_old_and_as_new_as_its_topic_lets_it_be(
+    age_ms: int, error: ErrorCode, codec: Codec
+) -> None:
+    rules = BatchRules(
+        name="orders-0",
+        max_message_bytes=1000,
+        timestamp_before_max_ms=HOUR_MS,
+        timestamp_after_max_ms=2 * HOUR_MS,
+    )
+    checked = outcome(made(at_ms=NOW_MS - age_ms, codec=codec), rules)
     assert (checked.error if isinstance(checked, Refusal) else E.NONE) == error
 
 
