@@ -2,6 +2,7 @@
 
 import ast
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -70,9 +71,34 @@ class Mutant:
             raise MutantError(f"{self.package}/{self.name}: {self.file} has its text {times} times, not once")
         mutated = text.replace(self.find, self.replace)
         try:
-            tree = ast.parse(mutated)
+            changed = _statements(mutated)
         except SyntaxError as error:
             raise MutantError(f"{self.package}/{self.name}: line {error.lineno}: {error.msg}") from None
-        if ast.dump(tree) == ast.dump(ast.parse(text)):
+        if _are_the_same(_statements_of_file(text), changed):
             raise MutantError(f"{self.package}/{self.name}: changes no code")
         return mutated
+
+
+_Statements = list[tuple[str, ast.stmt]]
+"""A module's statements and the lines of each. Those whose lines are the same need not be compared further:
+to write out the tree of a whole module takes many times as long as to parse it."""
+
+
+def _statements(text: str) -> _Statements:
+    lines = text.split("\n")
+    found = []
+    for node in ast.parse(text).body:
+        decorators = getattr(node, "decorator_list", [])
+        first = min([node.lineno, *(decorator.lineno for decorator in decorators)])
+        found.append(("\n".join(lines[first - 1 : node.end_lineno]), node))
+    return found
+
+
+_statements_of_file = cache(_statements)
+
+
+def _are_the_same(some: _Statements, others: _Statements) -> bool:
+    return len(some) == len(others) and all(
+        lines == other_lines or ast.dump(node) == ast.dump(other)
+        for (lines, node), (other_lines, other) in zip(some, others, strict=True)
+    )
