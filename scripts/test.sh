@@ -17,5 +17,5 @@ run ruff check .
 run ruff format --check .
 run mypy
 run lint-imports
-# Two workers: each Spark test brings a Java process along, and may not starve the others of memory.
-run pytest -q -rs -n 2 "$@"
+# As many workers as tests/workers.py says.
+run pytest -q -rs -n auto "$@"

@@ -48,6 +48,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 @pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """How many workers `-n auto` gives."""
+    from tests.workers import workers_here
+
+    return workers_here()
+
+
+@pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: "Producer") -> "LoadScopeScheduling":
     """The tests of a file are for one worker."""
     from tests.workers import ByFile
