@@ -27,18 +27,20 @@ SPARKS_OF_THEIR_OWN = (
     "tests/spark/test_session.py",
 )
 """Units of their own: they start most of what they need, so they gain little where the others' session is."""
+_STREAMS = "tests/spark/ streams"
 _README = "tests/test_readme.py"
 
 
 def unit_of_work(test: str) -> str:
     """What a test, given by its id, goes to one worker with.
 
-    All of Spark that share a session are a unit: a second Java process costs more than it saves. The
-    examples of a page are one, as they find what those before them wrote.
+    Those of Spark that share a session are two units, those of streams and all others: each is as long as
+    all else that a worker has to do, and more Java processes would cost more than they save. The examples of
+    a page are one, as they find what those before them wrote.
     """
     file = test.partition("::")[0]
     if file.startswith(_SPARK) and file not in SPARKS_OF_THEIR_OWN:
-        return _SPARK
+        return _STREAMS if "stream" in file.rpartition("/")[2] else _SPARK
     if file == _README and (page := re.search(r"\[([\w.]+) line \d+\]$", test)):
         return page[1]
     return file
