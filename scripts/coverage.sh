@@ -18,15 +18,10 @@ if [ $# -gt 0 ]; then
 fi
 # Being watched makes tests two or three times as slow. So of what repeats itself there is less: 25 seeds of each
 # swarm, and not the gzip bomb, which goes through the same lines for many seconds. Properties keep all their
-# examples: some of them count what came of these.
+# examples: some of them count what came of these. What numba compiles runs unseen, but the scan's tests let its
+# kernels run as Python, too (tests/scan/tiers.py).
 # shellcheck disable=SC2046  # one place a word
 measured -rs -n 2 --swarm-seeds 25 -k "not gzip-bomb" $(python -m tests.watched)
-# What numba compiles runs unseen, so the scan's tests with little data run once more without it.
-measured --cov-append -p tests.scan.uncompiled \
-    tests/scan/reductions/test_scan.py tests/scan/kernels/test_crc.py tests/scan/kernels/test_keys.py tests/scan/reductions/test_newest.py tests/scan/reductions/test_tally.py \
-    tests/scan/test_parity.py -k "not larger_than_a_chunk and not without_the_instruction"
-measured --cov-append -p tests.scan.uncompiled tests/api/decode/test_blocks.py -k "metadata or damage"
-
 report=$(mktemp)
 trap 'rm -f "$report"' EXIT
 status=0

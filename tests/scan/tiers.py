@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from kgroup.log.files import small
 from kgroup.scan.kernels.compile import TIER
 
-ALWAYS_PYTHON = 1 << 62
+_ALWAYS_PYTHON = 1 << 62
 
 
 @contextmanager
@@ -14,8 +14,7 @@ def kernels(*, compiled: bool) -> Iterator[None]:
     """Let kernels run as machine code, or as Python, in the block, on small logs, too."""
     before, small_bytes = TIER.as_python_bytes, small.SMALL_BYTES
     small.SMALL_BYTES = -1  # type: ignore[misc]  # which commands read without kernels
-    if before != ALWAYS_PYTHON:  # tests.scan.uncompiled wants nothing compiled
-        TIER.as_python_bytes = -1 if compiled else ALWAYS_PYTHON
+    TIER.as_python_bytes = -1 if compiled else _ALWAYS_PYTHON
     try:
         yield
     finally:
