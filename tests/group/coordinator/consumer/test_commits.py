@@ -3,7 +3,8 @@
 import pytest
 
 from kgroup.protocol.error_codes import ErrorCode as E
-from tests.group.coordinator.consumer.world import GROUP, ConsumerWorld
+from kgroup.protocol.requests.coordinator import CommitPartition, CommitTopic, TxnOffsetCommit
+from tests.group.coordinator.consumer.world import GROUP, ORDERS, ConsumerWorld
 
 
 @pytest.fixture
@@ -50,6 +51,38 @@ def test_what_a_member_still_has_to_give_up_it_may_commit(world: ConsumerWorld) 
 
 def test_an_api_without_epochs_is_not_for_members(world: ConsumerWorld) -> None:
     assert world.commit("a", 3, is_old=True) is E.UNSUPPORTED_VERSION
+
+
+@pytest.mark.parametrize(
+    ("member", "instance_id", "epoch", "error"),
+    [
+        ("", None, -1, E.NONE),  # a producer that names no member, as before KIP-447
+        ("", "i", -1, E.UNKNOWN_MEMBER_ID),
+        ("stranger", None, -1, E.UNKNOWN_MEMBER_ID),
+        ("", None, 3, E.UNKNOWN_MEMBER_ID),
+        ("a", None, 3, E.NONE),
+        ("a", None, 2, E.NONE),
+        ("a", None, 1, E.ILLEGAL_GENERATION),
+        ("a", None, 4, E.ILLEGAL_GENERATION),
+    ],
+)
+def test_a_commit_in_a_transaction_counts_without_a_member_or_by_its_epoch(
+    world: ConsumerWorld, member: str, instance_id: str | None, epoch: int, error: E
+) -> None:
+    """As ConsumerGroup.validateOffsetCommit of 4.3.1; its errors are those of TxnOffsetCommit."""
+    offset = CommitPartition(
+        partition_index=0, committed_offset=5, committed_leader_epoch=-1, committed_metadata=""
+    )
+    body = TxnOffsetCommit(
+        group_id=GROUP,
+        producer_id=9,
+        producer_epoch=0,
+        generation_id=epoch,
+        member_id=member,
+        group_instance_id=instance_id,
+        topics=(CommitTopic(name="orders", topic_id=ORDERS, partitions=(offset,)),),
+    )
+    assert world.ask(body).topics[0].partitions[0].error_code is error
 
 
 def test_anybody_commits_to_an_empty_group(world: ConsumerWorld) -> None:

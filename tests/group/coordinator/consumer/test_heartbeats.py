@@ -1,5 +1,7 @@
 """Members of the consumer protocol: joining, reconciling, fencing, leaving (KIP-848)."""
 
+from typing import Any
+
 import pytest
 
 from kgroup.group.coordinator.consumer.classic_members import JOIN, SYNC
@@ -323,6 +325,57 @@ def test_an_expression_matches_what_its_member_may_see() -> None:
         may_describe=lambda name: name == "payments",
     )
     assert given(world.beat("a")) == {"payments": [0, 1]}
+
+
+def test_what_a_member_might_see_is_forgotten_with_its_group() -> None:
+    world = ConsumerWorld()
+    wish: dict[str, Any] = {"subscribed_topic_names": None, "subscribed_topic_regex": ".*"}
+    world.join("a", **wish, may_describe=lambda name: name == "payments")
+    assert given(world.beat("a")) == {"payments": [0, 1]}
+    world.beat("a", -1)
+    world.ask(DeleteGroups(group_ids=(GROUP,)))
+    world.join("b", **wish)
+    assert given(world.beat("b")) == {"orders": [0, 1, 2, 3], "payments": [0, 1]}
+
+
+def test_expressions_are_matched_again_when_the_last_time_is_longer_ago_than_is_set() -> None:
+    world = ConsumerWorld(consumer_regex_refresh_interval_ms=60_000, consumer_session_timeout_ms=600_000)
+    world.join("a", subscribed_topic_names=None, subscribed_topic_regex="pay.*")
+    world.beat("a")
+    world.image.put(TopicImage(name="payouts", topic_id=ORDERS, partitions=1))
+    world.advance(60_000)
+    world.beat("a")
+    assert world.beat("a").member_epoch == 2
+    world.advance(1)
+    world.beat("a")
+    assert world.beat("a").member_epoch == 3
+
+
+def test_whoever_takes_over_an_expression_of_others_is_given_its_topics_at_once_though_all_are_old() -> None:
+    world = ConsumerWorld()
+    world.join("a", subscribed_topic_names=None, subscribed_topic_regex="ord.*")
+    world.join("b", subscribed_topic_names=None, subscribed_topic_regex="pay.*")
+    world.advance(0)
+    world.settle("a", "b")
+    epoch = world.described().group_epoch
+    world.advance(10_001)
+    world.coordinator.topics_changed(frozenset({"else"}), True)
+    answer = world.beat(
+        "b", subscribed_topic_regex="ord.*", says=world.owned["b"], rebalance_timeout_ms=5_000
+    )
+    assert world.described().group_epoch == epoch + 1
+    assert not answer.error_code
+
+
+def test_a_topic_that_is_deleted_is_taken_from_those_who_have_it_when_somebody_joins() -> None:
+    world = ConsumerWorld()
+    world.join("a", "orders", "payments")
+    world.settle("a")
+    world.image.remove("payments")
+    assert not world.join("b", "orders", "payments").error_code
+    settled = world.settle("a", "b")
+    assert sorted(number for owned in settled.values() for number in owned["orders"]) == [0, 1, 2, 3]
+    assert [list(owned) for owned in settled.values()] == [["orders"], ["orders"]]
 
 
 def test_new_topics_are_matched_when_they_are_made_but_not_within_ten_seconds() -> None:

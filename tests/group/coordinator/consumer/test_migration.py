@@ -7,8 +7,9 @@ import pytest
 
 from kgroup.protocol.error_codes import ErrorCode as E
 from kgroup.protocol.records.consumer_group import ConsumerGroupMemberMetadataValue
-from kgroup.protocol.records.entries import OffsetsEntry
-from kgroup.protocol.records.keys import ConsumerGroupMemberMetadataKey
+from kgroup.protocol.records.entries import OffsetsEntry, RecordType
+from kgroup.protocol.records.keys import ConsumerGroupMemberMetadataKey, GroupMetadataKey
+from kgroup.protocol.records.values import GroupMetadataValue
 from kgroup.protocol.subscription import (
     Assignment,
     NamedTopicPartitions,
@@ -483,3 +484,17 @@ def test_a_classic_member_that_has_to_give_up_is_told_even_at_the_newest_epoch()
     assert kept != {"orders": [0, 1]}
     world.beat("third", -1)  # the group's epoch goes up, but no target is worked out for it yet
     assert world.classic_heartbeat(old, 2) is E.REBALANCE_IN_PROGRESS
+
+
+def test_of_a_log_whose_tombstones_are_compacted_away_the_later_kind_counts() -> None:
+    """`GroupMetadataManager.replay` of 4.3.1 puts the classic group in the place of any other."""
+    world = ConsumerWorld()
+    world.join("a", "orders")
+    written = world.log[-1]
+    value = GroupMetadataValue(protocol_type="consumer", generation=3, protocol=None, leader=None, members=())
+    entry = OffsetsEntry(RecordType.GROUP_METADATA, GroupMetadataKey(group=GROUP), value, 3)
+    world.log.append(replace(written, offset=written.offset + 1, entry=entry))
+    assert [group.group_type for group in world.coordinator.listing()] == ["consumer"]
+    world.reload()
+    assert [group.group_type for group in world.coordinator.listing()] == ["classic"]
+    assert world.coordinator.consumer.watched(GROUP) is None

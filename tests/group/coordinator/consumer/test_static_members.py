@@ -1,5 +1,9 @@
 """Static members: a place that is kept, and that only its instance id can take (KIP-345, KIP-848)."""
 
+from dataclasses import replace
+
+from kgroup.group.coordinator.consumer.group import ConsumerGroup
+from kgroup.group.coordinator.consumer.member import ConsumerMember
 from kgroup.group.coordinator.events import MemberAdded
 from kgroup.group.coordinator.metadata_image import TopicImage
 from kgroup.protocol.error_codes import ErrorCode as E
@@ -94,3 +98,15 @@ def test_a_member_that_is_away_counts_as_having_had_its_partitions_from_the_star
     group = world.coordinator.consumer.watched("g")
     assert group is not None
     assert {since for epochs in group.members["a1"].assigned.values() for since in epochs.values()} == {0}
+
+
+def test_a_place_stays_with_whoever_took_it_when_the_records_of_the_old_id_end_last() -> None:
+    """A load applies records in their order, whatever a compaction has left of them."""
+    group = ConsumerGroup(GROUP)
+    old = ConsumerMember(member_id="a1", instance_id="a")
+    group.put(old)
+    group.put(replace(old, member_id="a2"))
+    group.remove("a1")
+    assert dict(group.static_members) == {"a": "a2"}
+    group.remove("a2")
+    assert not group.static_members
