@@ -44,6 +44,19 @@ def test_when_a_known_broker_does_not_answer_the_first_ones_are_asked_again() ->
     assert hosts_asked(world, Metadata) == ["bootstrap"]
 
 
+def test_metadata_that_did_not_come_are_asked_for_when_the_pause_is_over_and_not_before() -> None:
+    world = MemberWorld(group_id=None)
+    world.do(Assign(partitions=(("orders", 0),)))
+    world.break_off(Metadata)
+    due_ms = world.member.next_deadline_ms()
+    assert due_ms is not None
+    assert world.now_ms < due_ms <= world.now_ms + 200
+    world.advance(due_ms - world.now_ms - 1)
+    assert not world.waiting(Metadata)
+    world.advance(1)
+    assert world.waiting(Metadata)
+
+
 def test_a_search_for_the_coordinator_that_finds_nobody_is_made_again_after_a_pause() -> None:
     world = MemberWorld()
     world.subscribe()

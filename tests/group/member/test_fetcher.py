@@ -47,6 +47,26 @@ def test_latest_is_asked_for_with_its_own_timestamp() -> None:
         assert (list_offsets.partitions, list_offsets.timestamp) == ((P0, P1), timestamp)
 
 
+def test_an_end_that_may_not_be_asked_for_ends_the_member_and_names_the_partition() -> None:
+    world = MemberWorld()
+    world.subscribe()
+    world.settle(ListOffsets)
+    refused = ListedOffset(partition=P1, offset=-1, error_code=E.TOPIC_AUTHORIZATION_FAILED)
+    step = world.answer(ListOffsets, ListOffsetsResponse(offsets=(refused,)))
+    assert step.error is not None
+    assert (step.error.api, step.error.error_code) == (
+        "ListOffsets of orders-1",
+        E.TOPIC_AUTHORIZATION_FAILED,
+    )
+
+
+def test_without_a_group_only_the_age_of_its_metadata_is_a_deadline() -> None:
+    world = reading(metadata_max_age_ms=60_000)
+    due_ms = world.member.next_deadline_ms()
+    assert due_ms is not None
+    assert world.now_ms < due_ms <= world.now_ms + 60_000
+
+
 def test_no_more_records_than_max_poll_records_and_the_other_partition_next() -> None:
     world = reading(max_poll_records=2)
     world.answer_usually()

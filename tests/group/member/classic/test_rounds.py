@@ -299,6 +299,20 @@ def test_a_refused_commit_of_partitions_assigned_by_hand_says_nothing_of_a_group
     assert bool(world.waiting(JoinGroup)) is subscribed
 
 
+def test_a_join_that_another_coordinator_has_to_take_waits_for_a_pause_too() -> None:
+    """As AbstractCoordinator.joinGroupIfNeeded sleeps `retry.backoff.ms` after any error that may go away."""
+    world = MemberWorld()
+    world.subscribe()
+    world.settle(JoinGroup)
+    world.answer(JoinGroup, JoinGroupResponse(error_code=E.NOT_COORDINATOR))
+    world.settle(JoinGroup)
+    assert not world.waiting(FindCoordinator), "the other one is known"
+    assert not world.waiting(JoinGroup)
+    world.advance(200)
+    world.settle(JoinGroup)
+    assert world.waiting(JoinGroup)
+
+
 # ---- when to come back ----------------------------------------------------------------------------
 
 

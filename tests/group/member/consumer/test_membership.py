@@ -98,6 +98,23 @@ def test_an_expression_goes_to_the_coordinator_in_place_of_names() -> None:
     assert (world.heartbeat.subscribed_topic_names, world.heartbeat.subscribed_topic_regex) == (None, None)
 
 
+def test_another_expression_is_all_that_the_next_heartbeat_brings_and_names_in_its_place_are_too() -> None:
+    world = ConsumerWorld()
+    world.do(SubscribePattern(pattern="ord.*"))
+    world.poll()
+    world.answer_usually(ConsumerGroupHeartbeat)
+    world.told(answer(1))
+    world.do(SubscribePattern(pattern="ret.*"))
+    world.advance(INTERVAL_MS)
+    second = world.heartbeat
+    assert (second.subscribed_topic_names, second.subscribed_topic_regex) == (None, "ret.*")
+    assert (second.rebalance_timeout_ms, second.topic_partitions) == (-1, None)
+    world.told(answer(1, keeps=True))
+    world.do(SubscribePattern(pattern="ret.*"))
+    world.advance(INTERVAL_MS)
+    assert world.heartbeat.subscribed_topic_regex is None
+
+
 def test_the_coordinator_sets_the_interval() -> None:
     world = joined()
     world.told(answer(2, keeps=True, interval_ms=7000))
@@ -266,6 +283,49 @@ def test_being_put_out_ends_a_reconciliation() -> None:
     world.answer_usually(Fetch)
     world.poll()
     assert world.seen() == [("lost", tuple(orders(0)))]
+
+
+def test_what_was_under_way_when_it_was_put_out_holds_up_nothing_in_its_next_life() -> None:
+    world = joined(0, enable_auto_commit=True)
+    world.told(answer(2))
+    world.poll()
+    assert world.waiting(OffsetCommit)
+    world.told(refusal(E.FENCED_MEMBER_EPOCH))
+    world.poll()
+    assert world.seen() == [("lost", tuple(orders(0)))]
+    world.answer_usually(ConsumerGroupHeartbeat)
+    world.told(answer(3, *orders(1)))
+    world.poll()
+    assert world.seen() == [("assigned", tuple(orders(1)))]
+    assert world.heartbeat.topic_partitions == ((ORDERS, (1,)),)
+
+
+def test_a_user_in_poll_is_woken_for_what_a_poll_alone_can_do() -> None:
+    world = ConsumerWorld()
+    assert not world.member.wants_poll(world.now_ms), "nothing is wanted"
+    world.subscribe("orders")
+    assert world.member.wants_poll(world.now_ms), "only a poll joins"
+    world.poll()
+    world.answer_usually(ConsumerGroupHeartbeat)
+    assert not world.member.wants_poll(world.now_ms), "its answer is waited for"
+    world.told(answer(2, *orders(0)))
+    assert world.member.wants_poll(world.now_ms), "there are partitions to take"
+    world.poll()
+    assert not world.member.wants_poll(world.now_ms)
+    world.told(refusal(E.FENCED_MEMBER_EPOCH))
+    assert world.member.wants_poll(world.now_ms), "there are partitions to lose"
+
+
+def test_without_a_coordinator_no_heartbeat_is_waited_for() -> None:
+    """Else whoever waits for the deadline would wake at once, over and over."""
+    world = joined(0)
+    world.advance(INTERVAL_MS)
+    world.break_off(ConsumerGroupHeartbeat)
+    assert world.waiting(FindCoordinator)
+    world.advance(INTERVAL_MS)
+    due_ms = world.member.next_deadline_ms()
+    assert due_ms is not None
+    assert due_ms > world.now_ms
 
 
 @pytest.mark.parametrize("error", [E.NOT_COORDINATOR, E.COORDINATOR_NOT_AVAILABLE])
