@@ -49,6 +49,29 @@ def test_a_log_that_cannot_be_read_now_is_read_a_second_later_and_nothing_is_mis
     assert committed(world, 3 - node) == (E.NONE, 7)
 
 
+def test_another_node_does_not_wait_until_the_last_one_would_have_tried_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = BrokerWorld(nodes=2)
+    world.cluster.create_topic("orders", 1, 1, {}, world.now_ms)
+    node = coordinator(world)
+    world.ask(commit(7), node)
+    partition = world.cluster.topics[OFFSETS_TOPIC].partitions[world.cluster.offsets_partition(GROUP)]
+
+    def unreadable(offset: int) -> Iterator[bytes]:
+        raise OSError(errno.EIO, "Input/output error")
+        yield b""
+
+    with monkeypatch.context() as broken:
+        broken.setattr(partition.log, "batches", unreadable)
+        world.cluster.move_coordinator(partition.index, 3 - node, world.now_ms)
+        assert committed(world, 3 - node) == (E.COORDINATOR_LOAD_IN_PROGRESS, None)
+    world.cluster.move_coordinator(partition.index, node, world.now_ms)
+    assert (world.cluster.next_deadline_ms() or 0) <= world.now_ms
+    world.advance(0)
+    assert committed(world, node) == (E.NONE, 7)
+
+
 def test_a_fault_refuses_its_request_sends_the_others_back_and_loses_no_commit(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -139,6 +139,14 @@ def test_epochs_end_where_they_did_after_a_restart(epoch: int, end: tuple[int, i
     assert restarted(with_three_epochs()).end_of_epoch(epoch) == end
 
 
+def test_epochs_that_began_at_offsets_above_their_number_are_all_there_after_a_restart() -> None:
+    partition = new()
+    for _ in range(3):
+        partition.append(batch(9))
+        partition.lead(1)
+    assert [restarted(partition).end_of_epoch(epoch) for epoch in range(3)] == [(0, 9), (1, 18), (2, 27)]
+
+
 def test_after_a_restart_the_leader_has_an_epoch_that_nobody_had() -> None:
     partition = restarted(with_three_epochs())
     assert partition.leader_epoch == 4

@@ -119,6 +119,12 @@ def test_the_skew_is_for_tokens_from_the_future_too():
     assert BearerExchange(rules).take(first(iat=NOW_S + 35), NOW_MS) == INVALID
 
 
+def test_a_token_ends_after_it_was_issued():
+    rules = TokenRules(clock_skew_ms=30_000)
+    assert BearerExchange(rules).take(first(iat=NOW_S + 5, exp=NOW_S + 6), NOW_MS) == b""
+    assert BearerExchange(rules).take(first(iat=NOW_S + 5, exp=NOW_S + 5), NOW_MS) == INVALID
+
+
 @pytest.mark.parametrize("skew", ["-1", "1.5", "soon", "9" * 30])
 def test_a_skew_that_is_no_number_is_refused(skew):
     with pytest.raises(InputError, match="unsecuredValidatorAllowableClockSkewMs"):

@@ -50,6 +50,11 @@ def test_free_ports_are_free_on_every_node() -> None:
     assert {plan.at(index) for index in range(3)} == {("127.0.0.1", 0)}
 
 
+def test_free_ports_of_two_listeners_are_not_the_same() -> None:
+    plans = read_listeners("PLAINTEXT://127.0.0.1:0,SSL://127.0.0.1:0", {}, nodes=3)
+    assert [plan.at(0)[1] for plan in plans] == [0, 0]
+
+
 def test_the_last_node_may_have_the_last_port() -> None:
     [plan] = read_listeners("PLAINTEXT://127.0.0.1:65533", {}, nodes=3)
     assert plan.at(2) == ("127.0.0.1", 65_535)
