@@ -11,17 +11,9 @@ from kgroup.protocol.requests.coordinator import (
     OffsetCommit,
     OffsetCommitResponse,
 )
-from tests.group.member.member_world import MemberWorld
+from tests.group.member.member_world import MemberWorld, stable
 
 P0, P1 = ("orders", 0), ("orders", 1)
-
-
-def stable(**settings: object) -> MemberWorld:
-    world = MemberWorld(**settings)
-    world.subscribe()
-    world.settle(Fetch)
-    assert world.member.state is MemberState.STABLE
-    return world
 
 
 def committed_offsets(request: OffsetCommit) -> dict[tuple[str, int], int]:
@@ -64,6 +56,18 @@ def test_a_commit_that_nobody_answers_is_made_again_until_its_time_is_over() -> 
     step = world.advance(1000)
     assert [(each.commit_id, each.error_code) for each in step.commits] == [(4, E.REQUEST_TIMED_OUT)]
     assert world.member.state is MemberState.STABLE
+
+
+def test_a_commit_that_has_to_wait_is_what_a_member_comes_back_for() -> None:
+    world = stable(heartbeat_interval_ms=3_000)
+    world.do(Commit(commit_id=1))
+    [commit] = world.waiting(OffsetCommit)
+    world.answer(OffsetCommit, world.commit_answer(commit, E.COORDINATOR_LOAD_IN_PROGRESS))
+    due_ms = world.member.next_deadline_ms()
+    assert due_ms is not None
+    assert world.now_ms < due_ms <= world.now_ms + 200
+    world.advance(due_ms - world.now_ms)
+    assert world.waiting(OffsetCommit)
 
 
 def test_a_commit_in_flight_when_its_time_is_over_still_counts() -> None:

@@ -100,6 +100,7 @@ def test_anybody_commits_to_an_empty_group(world: ConsumerWorld) -> None:
         ("a", 4, E.STALE_MEMBER_EPOCH),
         ("stranger", 3, E.UNKNOWN_MEMBER_ID),
         (None, 3, E.UNKNOWN_SERVER_ERROR),  # as a broker does
+        (None, 0, E.UNKNOWN_SERVER_ERROR),
     ],
 )
 def test_who_reads_offsets_as_a_member_has_to_be_one(

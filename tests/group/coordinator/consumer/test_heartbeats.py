@@ -7,8 +7,10 @@ import pytest
 from kgroup.group.coordinator.consumer.classic_members import JOIN, SYNC
 from kgroup.group.coordinator.consumer.rules import REBALANCE, SESSION
 from kgroup.group.coordinator.metadata_image import TopicImage
+from kgroup.group.coordinator.step import Request
 from kgroup.group.coordinator.timers import TimerKey
 from kgroup.protocol.error_codes import ErrorCode as E
+from kgroup.protocol.requests.consumer_group import ConsumerGroupHeartbeat
 from kgroup.protocol.requests.coordinator import DeleteGroups
 from tests.group.coordinator.consumer.world import GROUP, ORDERS, ConsumerWorld, given
 
@@ -276,6 +278,34 @@ def test_nothing_of_a_member_that_left_is_waited_for() -> None:
     world.beat("a", -1)
     for kind in (SESSION, REBALANCE, JOIN, SYNC):
         assert world.coordinator.deadline_ms(TimerKey(kind, GROUP, "a")) is None
+
+
+def test_a_member_is_where_its_last_heartbeat_came_from() -> None:
+    world = ConsumerWorld()
+    world.join("a", "orders")
+    body = ConsumerGroupHeartbeat(group_id=GROUP, member_id="a", member_epoch=world.epochs["a"])
+    for written in (1, 0):  # the second time nothing has changed
+        request = Request(id=99, body=body, client_id="moved", client_host="/10.0.0.1")
+        step = world.coordinator.handle(request, world.now_ms)
+        assert len(list(step.records())) == written
+        [member] = world.described().members
+        assert (member.client_id, member.client_host) == ("moved", "/10.0.0.1")
+
+
+def test_groups_are_listed_by_their_states_and_have_a_size() -> None:
+    world = ConsumerWorld()
+    assert world.coordinator.size(GROUP) == 0
+    world.join("a", "orders")
+    world.join("b", "orders")
+
+    def listed(*states: str) -> list[str]:
+        return [group.group_state for group in world.coordinator.listing(frozenset(states))]
+
+    assert listed("reconciling") == ["Reconciling"]
+    assert listed("stable", "empty") == []
+    assert world.coordinator.size(GROUP) == 2
+    world.settle("a", "b")
+    assert listed("stable", "empty") == ["Stable"]
 
 
 def test_an_expression_stays_as_long_as_somebody_has_it() -> None:

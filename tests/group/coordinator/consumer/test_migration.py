@@ -498,3 +498,27 @@ def test_of_a_log_whose_tombstones_are_compacted_away_the_later_kind_counts() ->
     world.reload()
     assert [group.group_type for group in world.coordinator.listing()] == ["classic"]
     assert world.coordinator.consumer.watched(GROUP) is None
+
+
+def test_a_classic_member_that_joins_and_never_syncs_is_out_when_its_rebalance_timeout_is_over() -> None:
+    """Its heartbeats keep its session; the coordinator of 4.3.1 times the sync by itself."""
+    world = ConsumerWorld()
+    world.join("new", "payments")
+    joined = world.classic_member()
+    for _ in range(3):
+        world.advance(5_000)
+        assert world.classic_heartbeat(joined.member_id, joined.generation_id) is E.NONE
+        world.beat("new")
+    world.advance(4_999)
+    assert world.coordinator.size(GROUP) == 2
+    world.advance(1)
+    assert [member.member_id for member in world.described().members] == ["new"]
+
+
+def test_a_classic_member_keeps_its_instance_id_in_a_consumer_group() -> None:
+    world = ConsumerWorld()
+    world.join("new", "orders")
+    joined = world.classic_join(group_instance_id="i")
+    assert joined.error_code is E.NONE
+    assert [member.instance_id for member in world.described().members] == [None, "i"]
+    assert world.coordinator.size(GROUP) == 2

@@ -264,6 +264,7 @@ def test_closing_commits_revokes_and_leaves() -> None:
     assert [each.kind for each in world.callbacks] == [CallbackKind.REVOKED]
     [send] = [send for send in world.sent if isinstance(send.body, LeaveGroup)]
     assert world.do(Answered(request_id=send.request_id, body=world.usual_answer(send))).closed
+    assert not world.member.positions
     with pytest.raises(UseError, match="closed"):
         world.do(Poll())
 
@@ -272,6 +273,7 @@ def test_a_static_member_closes_without_leaving() -> None:
     world = stable(group_instance_id="till-1")
     assert world.do(Close()).closed
     assert not world.waiting(LeaveGroup)
+    assert not world.member.positions
 
 
 def test_closing_ends_even_when_nobody_answers() -> None:
@@ -376,6 +378,26 @@ def test_what_waits_for_something_else_than_time_is_no_deadline() -> None:
     deadline_ms = world.member.next_deadline_ms()
     assert deadline_ms is not None
     assert deadline_ms > world.now_ms
+
+
+def test_whoever_wants_a_rebalance_gets_one_with_the_next_poll() -> None:
+    world = stable()
+    world.member.enforce_rebalance()
+    world.do(Poll())
+    [join] = world.waiting(JoinGroup)
+    assert join.reason == "rebalance enforced by user"
+
+
+def test_a_pause_that_is_over_is_no_deadline_whatever_ended_it() -> None:
+    """The time of a user's call counts like that of a timer: else whoever waits would wake at once."""
+    world = stable()
+    world.break_off(Fetch)
+    world.now_ms += 200
+    world.do(Poll())
+    assert world.waiting(Metadata)
+    due_ms = world.member.next_deadline_ms()
+    assert due_ms is not None
+    assert due_ms > world.now_ms
 
 
 def test_a_user_in_poll_is_woken_for_records_rounds_and_commits_only() -> None:

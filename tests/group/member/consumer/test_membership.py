@@ -173,6 +173,32 @@ def test_partitions_go_after_their_commit_and_before_others_come() -> None:
     assert world.heartbeat.topic_partitions == ((ORDERS, (1, 2)),)
 
 
+def test_the_next_commit_is_a_whole_interval_after_partitions_came() -> None:
+    world = joined(0, enable_auto_commit=True, auto_commit_interval_ms=8_000)
+    world.advance(3_000)
+    world.told(answer(2, *orders(0, 1)))
+    world.poll()
+    world.answer_usually(Fetch, ConsumerGroupHeartbeat)
+    world.poll()
+    assert world.seen() == [("assigned", tuple(orders(1)))]
+    world.told(answer(2, keeps=True))
+    world.answer_usually(Fetch, ConsumerGroupHeartbeat)
+    world.advance(7_999)
+    world.poll()
+    assert not world.waiting(OffsetCommit)
+    world.advance(1)
+    world.poll()
+    assert world.waiting(OffsetCommit)
+
+
+def test_who_has_nothing_commits_nothing() -> None:
+    world = joined(enable_auto_commit=True, auto_commit_interval_ms=1_000)
+    for _ in range(3):
+        world.advance(1_000)
+        world.poll()
+    assert not world.waiting(OffsetCommit)
+
+
 def test_nothing_of_a_partition_that_will_go_is_handed_out_during_its_commit() -> None:
     world = joined(0, 1, enable_auto_commit=True)
     world.answer_usually(ConsumerGroupHeartbeat)  # records of both are there
@@ -314,6 +340,15 @@ def test_a_user_in_poll_is_woken_for_what_a_poll_alone_can_do() -> None:
     assert not world.member.wants_poll(world.now_ms)
     world.told(refusal(E.FENCED_MEMBER_EPOCH))
     assert world.member.wants_poll(world.now_ms), "there are partitions to lose"
+
+
+def test_while_a_heartbeat_has_no_answer_the_time_to_poll_again_is_what_comes_next() -> None:
+    world = joined(0, max_poll_interval_ms=60_000)
+    world.poll()
+    polled_ms = world.now_ms
+    world.advance(INTERVAL_MS)
+    assert world.heartbeats
+    assert world.member.next_deadline_ms() == polled_ms + 60_000
 
 
 def test_without_a_coordinator_no_heartbeat_is_waited_for() -> None:
@@ -475,6 +510,7 @@ def test_who_is_closed_in_its_group_gives_up_what_it_has() -> None:
     world = joined(0)
     world.do(Close())
     assert world.seen() == [("revoked", tuple(orders(0)))]
+    assert not world.member.positions
 
 
 def test_a_seek_below_0_is_refused_and_changes_nothing() -> None:
