@@ -118,6 +118,27 @@ def test_a_set_whose_elements_come_and_go(changes):
     assert len(ours) == literal.size
 
 
+def test_a_set_grows_with_the_element_that_is_more_than_three_quarters_of_its_table():
+    """`HashMap.putVal`: `++size > threshold`; places are those of 16, and then of 32."""
+    ours = JavaHashSet(int)
+    for key in (16, *range(1, 12)):
+        ours.add(key)
+    assert list(ours) == [16, *range(1, 12)]
+    ours.add(12)
+    assert list(ours) == [*range(1, 13), 16]
+
+
+@pytest.mark.parametrize("others", [15, 16])
+def test_a_table_that_a_crowded_place_has_made_larger_grows_at_three_quarters_of_that(others):
+    """Nine of a place make 32 of 16 places, which are enough for 24 keys and not for 25."""
+    keys = [*range(0, 9 * 64, 64), 20, *range(33, 32 + others)]
+    literal = LiteralHashMap(16)
+    for key in keys:
+        literal.put(key)
+    assert len(literal.buckets) == (32 if len(keys) == 24 else 64)
+    assert hash_order(keys, int, 16) == literal.order()
+
+
 @given(numbers=st.lists(st.integers(0, 200), max_size=40))
 def test_a_set_of_partitions_made_from_a_list(numbers):
     distinct = list(dict.fromkeys(numbers))

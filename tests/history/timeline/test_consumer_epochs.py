@@ -44,6 +44,11 @@ def test_an_epoch_without_a_target_moves_nothing_and_the_next_target_moves_once(
     generations = timeline(world).generations
     assert [each.roster.generation for each in generations] == [2, 3, 4]
     assert [each.unfinished for each in generations] == [0, 0, 0]
+    assert [[cause.kind for cause in each.causes] for each in generations] == [
+        [CauseKind.FIRST_JOIN],
+        [CauseKind.JOIN],
+        [CauseKind.JOIN],
+    ]
     gone = sum(len(each.target_assignment.topic_partitions) for each in world.described().members)
     assert gone == 3
     # All four partitions were m1's, and it keeps two of them.

@@ -395,6 +395,13 @@ class TestAGapInTheLog:
         log.generation(0, 9, member("a", 0))
         assert causes(log.timeline().generations[0]) == [(K.HISTORY_CUT, Grade.UNKNOWN)]
 
+    def test_a_gap_behind_all_that_a_group_has_is_one_of_its_log_too(self):
+        log = GroupLog()
+        log.generation(0, 1, member("a", 0))
+        assert not log.timeline().is_cut
+        log.gap()
+        assert log.timeline().is_cut
+
     def test_generation_1_is_the_first_wherever_it_stands(self):
         log = GroupLog()
         log.gap()
