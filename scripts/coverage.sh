@@ -22,6 +22,7 @@ fi
 # kernels run as Python, too (tests/scan/tiers.py).
 # shellcheck disable=SC2046  # one place a word
 measured -rs -n 2 --swarm-seeds 25 -k "not gzip-bomb" $(python -m tests.watched)
+
 report=$(mktemp)
 trap 'rm -f "$report"' EXIT
 status=0

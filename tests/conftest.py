@@ -71,9 +71,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if config.getoption("--without-watched"):
         from tests.watched import is_watched_in_full
 
-        left_out = [item for item in items if is_watched_in_full(item.nodeid)]
+        left_out: list[pytest.Item] = []
+        kept: list[pytest.Item] = []
+        for item in items:
+            (left_out if is_watched_in_full(item.nodeid) else kept).append(item)
         config.hook.pytest_deselected(items=left_out)
-        items[:] = [item for item in items if not is_watched_in_full(item.nodeid)]
+        items[:] = kept
     if hasattr(config, "workerinput"):
         from tests.workers import order_of_work
 

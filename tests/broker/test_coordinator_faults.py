@@ -9,6 +9,7 @@ from kafka.protocol.consumer.group import HeartbeatRequest, OffsetFetchRequest
 
 from kgroup.broker.cluster import OFFSETS_TOPIC
 from kgroup.broker.hosted_coordinator import HostedCoordinator
+from kgroup.broker.partition import Partition
 from kgroup.protocol.error_codes import ErrorCode
 from tests.broker.world import GROUP, BrokerWorld, commit, coordinator, join
 
@@ -22,14 +23,20 @@ def committed(world: BrokerWorld, node: int) -> tuple[ErrorCode, int | None]:
     return E(answer.error_code), offsets[0] if offsets else None
 
 
-def test_a_log_that_cannot_be_read_now_is_read_a_second_later_and_nothing_is_missing(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def with_a_commit() -> tuple[BrokerWorld, int, Partition]:
+    """Two nodes, the one that coordinates the group, and the offsets partition that has its commit."""
     world = BrokerWorld(nodes=2)
     world.cluster.create_topic("orders", 1, 1, {}, world.now_ms)
     node = coordinator(world)
     world.ask(commit(7), node)
     partition = world.cluster.topics[OFFSETS_TOPIC].partitions[world.cluster.offsets_partition(GROUP)]
+    return world, node, partition
+
+
+def test_a_log_that_cannot_be_read_now_is_read_a_second_later_and_nothing_is_missing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world, node, partition = with_a_commit()
     healthy = partition.log.batches
 
     descriptors_left = False
@@ -52,11 +59,7 @@ def test_a_log_that_cannot_be_read_now_is_read_a_second_later_and_nothing_is_mis
 def test_another_node_does_not_wait_until_the_last_one_would_have_tried_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    world = BrokerWorld(nodes=2)
-    world.cluster.create_topic("orders", 1, 1, {}, world.now_ms)
-    node = coordinator(world)
-    world.ask(commit(7), node)
-    partition = world.cluster.topics[OFFSETS_TOPIC].partitions[world.cluster.offsets_partition(GROUP)]
+    world, node, partition = with_a_commit()
 
     def unreadable(offset: int) -> Iterator[bytes]:
         raise OSError(errno.EIO, "Input/output error")

@@ -251,3 +251,9 @@ def stable(**settings: object) -> MemberWorld:
     world.settle(Fetch)
     assert world.member.state is MemberState.STABLE
     return world
+
+
+def wait_ms(world: MemberWorld) -> int | None:
+    """How long the member has nothing to do, if nobody asks or answers; None: for ever."""
+    due = world.member.next_deadline_ms()
+    return None if due is None else due - world.now_ms

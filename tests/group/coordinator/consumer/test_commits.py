@@ -3,8 +3,7 @@
 import pytest
 
 from kgroup.protocol.error_codes import ErrorCode as E
-from kgroup.protocol.requests.coordinator import CommitPartition, CommitTopic, TxnOffsetCommit
-from tests.group.coordinator.consumer.world import GROUP, ORDERS, ConsumerWorld
+from tests.group.coordinator.consumer.world import GROUP, ConsumerWorld
 
 
 @pytest.fixture
@@ -70,19 +69,7 @@ def test_a_commit_in_a_transaction_counts_without_a_member_or_by_its_epoch(
     world: ConsumerWorld, member: str, instance_id: str | None, epoch: int, error: E
 ) -> None:
     """As ConsumerGroup.validateOffsetCommit of 4.3.1; its errors are those of TxnOffsetCommit."""
-    offset = CommitPartition(
-        partition_index=0, committed_offset=5, committed_leader_epoch=-1, committed_metadata=""
-    )
-    body = TxnOffsetCommit(
-        group_id=GROUP,
-        producer_id=9,
-        producer_epoch=0,
-        generation_id=epoch,
-        member_id=member,
-        group_instance_id=instance_id,
-        topics=(CommitTopic(name="orders", topic_id=ORDERS, partitions=(offset,)),),
-    )
-    assert world.ask(body).topics[0].partitions[0].error_code is error
+    assert world.commit_in_transaction(member, epoch, instance_id=instance_id) is error
 
 
 def test_anybody_commits_to_an_empty_group(world: ConsumerWorld) -> None:

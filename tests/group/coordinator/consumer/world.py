@@ -26,6 +26,7 @@ from kgroup.protocol.requests.coordinator import (
     LeavingMember,
     OffsetCommit,
     SyncGroup,
+    TxnOffsetCommit,
 )
 from kgroup.protocol.subscription import (
     Subscription,
@@ -195,21 +196,34 @@ class ConsumerWorld:
 
     def commit(self, member: str, epoch: int, partition: int = 0, *, is_old: bool = False) -> ErrorCode:
         """Commit one offset of orders; `is_old`: by an api that knows no epochs."""
-        offset = CommitPartition(
-            partition_index=partition, committed_offset=5, committed_leader_epoch=-1, committed_metadata=""
-        )
-        answer = self.ask(
+        return self._commit(
             OffsetCommit(
                 group_id=GROUP,
                 generation_id=epoch,
                 member_id=member,
                 group_instance_id=None,
                 retention_time_ms=-1,
-                topics=(CommitTopic(name="orders", topic_id=ORDERS, partitions=(offset,)),),
+                topics=_offset_of_orders(partition),
                 knows_group_not_found=not is_old,
             )
         )
-        error: ErrorCode = answer.topics[0].partitions[0].error_code
+
+    def commit_in_transaction(self, member: str, epoch: int, *, instance_id: str | None = None) -> ErrorCode:
+        """The same as a producer commits it, which may name no member."""
+        return self._commit(
+            TxnOffsetCommit(
+                group_id=GROUP,
+                producer_id=9,
+                producer_epoch=0,
+                generation_id=epoch,
+                member_id=member,
+                group_instance_id=instance_id,
+                topics=_offset_of_orders(0),
+            )
+        )
+
+    def _commit(self, body: OffsetCommit | TxnOffsetCommit) -> ErrorCode:
+        error: ErrorCode = self.ask(body).topics[0].partitions[0].error_code
         return error
 
     def described(self) -> DescribedConsumerGroup:
@@ -228,6 +242,13 @@ class ConsumerWorld:
             for record in self.log
             if not isinstance(record.entry, TransactionMarker) and hasattr(record.entry, "type")
         ]
+
+
+def _offset_of_orders(partition: int) -> tuple[CommitTopic, ...]:
+    offset = CommitPartition(
+        partition_index=partition, committed_offset=5, committed_leader_epoch=-1, committed_metadata=""
+    )
+    return (CommitTopic(name="orders", topic_id=ORDERS, partitions=(offset,)),)
 
 
 def classic_join(member_id: str, claims: list[tuple[str, int]], **fields: Any) -> JoinGroup:

@@ -33,7 +33,7 @@ from kgroup.protocol.subscription import (
     decode_assignment,
     encode_subscription,
 )
-from tests.group.member.member_world import MEMBER_ID, MemberWorld, assignment
+from tests.group.member.member_world import MEMBER_ID, MemberWorld, assignment, wait_ms
 
 BOTH = (("orders", 0), ("orders", 1))
 
@@ -314,11 +314,6 @@ def test_a_join_that_another_coordinator_has_to_take_waits_for_a_pause_too() -> 
 
 
 # ---- when to come back ----------------------------------------------------------------------------
-
-
-def wait_ms(world: MemberWorld) -> int | None:
-    due = world.member.next_deadline_ms()
-    return None if due is None else due - world.now_ms
 
 
 def test_a_stable_member_comes_back_for_its_next_heartbeat() -> None:
