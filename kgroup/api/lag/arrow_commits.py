@@ -1,8 +1,8 @@
 """Commits in Arrow's columns, as a scan leaves them: what `inputs` asks of them."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from typing import Any, cast
 from uuid import UUID
 
 import numpy as np
@@ -61,9 +61,13 @@ def dictionary_of(commits: pa.Table, column: str) -> tuple[list[str], NDArray[np
     """The names in a column of commits in one chunk, and by row the place of its name among them."""
     if not commits.num_rows:
         return [], np.empty(0, np.int64)
-    array = commits[column].chunk(0)
+    return _names(commits[column].chunk(0)), values_of(commits[column])
+
+
+def _names(array: object) -> list[str]:
+    """What stands behind a dictionary column's numbers."""
     assert isinstance(array, pa.DictionaryArray)
-    return array.dictionary.to_pylist(), values_of(commits[column])
+    return cast("list[str]", array.dictionary.to_pylist())
 
 
 def names_in(commits: pa.Table, column: str) -> list[str]:
@@ -75,63 +79,80 @@ def names_in(commits: pa.Table, column: str) -> list[str]:
 def named_topic_ids(commits: pa.Table) -> dict[UUID, str]:
     """Topic id to name, as commits of value version 4 carry both."""
     names: dict[UUID, str] = {}
-    for batch in commits.select(["topic_id", "topic"]).to_batches(max_chunksize=_ROWS_AT_ONCE):
+    for chunk in commits.select(["topic_id", "topic"]).to_batches():
+        ids, topics = _topic_ids(chunk["topic_id"]), _names(chunk["topic"])
         # Not by Arrow's group_by: loading its engine takes more memory than all the rest of a report.
-        pairs = set(zip(batch["topic_id"].to_pylist(), batch["topic"].to_pylist(), strict=True))
-        names |= {UUID(bytes=raw): str(topic) for raw, topic in pairs if raw is not None and any(raw)}
+        for topic_id, topic in set(zip(ids, _numbers_in(chunk["topic"]), strict=True)):
+            if topic_id is not None:
+                names[topic_id] = topics[topic]
     return names
 
 
 def iterate_commits(commits: pa.Table) -> Iterator[Commit]:
-    """Each row of a commits table as a value; a few thousand are held at a time."""
-    for batch in commits.to_batches(max_chunksize=_ROWS_AT_ONCE):
-        columns = [
-            batch[name].to_pylist()
-            for name in (
-                "group",
-                "topic",
-                "partition",
-                "offset",
-                "leader_epoch",
-                "metadata",
-                "commit_timestamp",
-                "expire_timestamp",
-                "topic_id",
-                "offsets_partition",
-                "log_offset",
-            )
-        ]
-        for (
-            group,
-            topic,
-            partition,
-            offset,
-            epoch,
-            metadata,
-            time,
-            expires,
-            topic_id,
-            offsets_partition,
-            log_offset,
-        ) in zip(*columns, strict=True):
-            yield Commit(
-                group=group,
-                topic=topic,
-                partition=partition,
-                offset=offset,
-                leader_epoch=epoch if epoch >= 0 else None,
-                metadata=metadata or "",
-                commit_timestamp=time,
-                expire_timestamp=expires if expires >= 0 else None,
-                topic_id=_topic_id(topic_id),
-                offsets_partition=offsets_partition,
-                log_offset=log_offset,
-            )
+    """Each row of a commits table as a value; a few thousand are held at a time.
+
+    Rows of the same group or topic share one string.
+    """
+    for chunk in commits.to_batches():
+        groups, topics = _names(chunk["group"]), _names(chunk["topic"])
+        for start in range(0, chunk.num_rows, _ROWS_AT_ONCE):
+            yield from _commits(chunk.slice(start, _ROWS_AT_ONCE), groups, topics)
 
 
-@lru_cache(maxsize=4096)  # a report has few topics, and a commit for each group of each partition
-def _topic_id(raw: bytes | None) -> UUID | None:
-    return UUID(bytes=raw) if raw and any(raw) else None
+def _commits(batch: pa.RecordBatch, groups: Sequence[str], topics: Sequence[str]) -> Iterator[Commit]:
+    for (
+        group,
+        topic,
+        partition,
+        offset,
+        epoch,
+        metadata,
+        time,
+        expires,
+        topic_id,
+        offsets_partition,
+        log_offset,
+    ) in zip(
+        _numbers_in(batch["group"]),
+        _numbers_in(batch["topic"]),
+        _numbers_in(batch["partition"]),
+        _numbers_in(batch["offset"]),
+        _numbers_in(batch["leader_epoch"]),
+        batch["metadata"].to_pylist(),
+        _numbers_in(batch["commit_timestamp"]),
+        _numbers_in(batch["expire_timestamp"]),
+        _topic_ids(batch["topic_id"]),
+        _numbers_in(batch["offsets_partition"]),
+        _numbers_in(batch["log_offset"]),
+        strict=True,
+    ):
+        yield Commit(
+            group=groups[group],
+            topic=topics[topic],
+            partition=partition,
+            offset=offset,
+            leader_epoch=epoch if epoch >= 0 else None,
+            metadata=metadata,
+            commit_timestamp=time,
+            expire_timestamp=expires if expires >= 0 else None,
+            topic_id=topic_id,
+            offsets_partition=offsets_partition,
+            log_offset=log_offset,
+        )
+
+
+def _numbers_in(column: "pa.Array[Any]") -> list[int]:
+    # Arrow's own to_pylist makes an object of its own for each number first, which takes ten times as long.
+    found: list[int] = values_of(pa.chunked_array([column])).tolist()
+    return found
+
+
+def _topic_ids(column: "pa.Array[Any]") -> list[UUID | None]:
+    """The topic id of each row, of which there are few in many rows; a row without one may have zeros."""
+    encoded = column.dictionary_encode(null_encoding="encode")
+    assert isinstance(encoded, pa.DictionaryArray)
+    ids = [UUID(bytes=raw) if raw and any(raw) else None for raw in encoded.dictionary.to_pylist()]
+    return [ids[code] for code in _numbers_in(encoded)]
 
 
 def pending_commits(newest: Newest) -> set[PartitionOfGroup]:
