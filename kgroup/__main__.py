@@ -8,7 +8,7 @@ def main() -> None:
     """Run kgroup with the process's arguments and exit."""
     # Modules, and rows with what they are made of, live to the end: looking for cycles among them costs up
     # to a seventh of it all.
-    gc.set_threshold(50_000, 10, 10)
+    gc.set_threshold(150_000, 10, 10)
     try:
         from kgroup.cli.shell.app import main as run
         from kgroup.cli.shell.std_streams import open_missing_streams
