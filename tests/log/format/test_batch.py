@@ -11,7 +11,16 @@ from kafka.record.default_records import DefaultRecordBatchBuilder
 
 from kgroup.errors import DecodeError
 from kgroup.log.files.segment import read_segment
-from kgroup.log.format.batch import Batch, Codec, LogRecord, TimestampType, decode_batch, encode_batch
+from kgroup.log.format.batch import (
+    Batch,
+    Codec,
+    LogRecord,
+    TimestampType,
+    decode_batch,
+    encode_batch,
+    encode_payload,
+)
+from kgroup.log.format.record import encode_records
 from tests.log.truth import SEGMENTS, name_of
 
 INT64 = st.integers(-(2**63), 2**63 - 1)
@@ -137,6 +146,29 @@ def test_what_is_encoded_is_decoded(base_offset: int, records: list[tuple], code
     assert batch.records() == written
     assert (batch.base_offset, batch.last_offset) == (written[0].offset, written[-1].offset)
     assert batch.max_timestamp_ms == max(record.timestamp_ms for record in written)
+
+
+def test_records_that_are_bytes_already_make_the_same_batch() -> None:
+    records = [LogRecord(offset=n, timestamp_ms=100 - n, key=b"k", value=b"v" * n) for n in range(3)]
+    encoded = encode_payload(
+        encode_records(records, 0, 100),
+        3,
+        base_timestamp_ms=100,
+        max_timestamp_ms=107,
+        transactional=True,
+        producer_id=7,
+        producer_epoch=2,
+        base_sequence=5,
+    )
+    assert encoded == encode_batch(
+        records,
+        base_timestamp_ms=100,
+        max_timestamp_ms=107,
+        transactional=True,
+        producer_id=7,
+        producer_epoch=2,
+        base_sequence=5,
+    )
 
 
 def test_with_log_append_time_every_record_has_the_time_of_the_append() -> None:

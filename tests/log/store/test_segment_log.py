@@ -113,6 +113,29 @@ def test_a_stretch_is_read_when_it_is_wanted_and_never_from_another_file(tmp_pat
         list(pieces)
 
 
+@pytest.mark.parametrize("is_removed", [False, True])
+def test_who_goes_through_the_log_goes_on_in_what_has_taken_the_place_of_a_segment(
+    tmp_path: Path, is_removed: bool
+) -> None:
+    log = SegmentLog(tmp_path / "orders-0", TOPIC_ID, segment_bytes=2000)
+    for number in range(40):
+        log.append(batch(2, timestamp_ms=number, size=100), 0)
+    everything = list(log.batches(0))
+    going_through = log.batches(0)
+    assert [next(going_through), next(going_through)] == everything[:2]
+    first, second = log.closed_segments()[:2]
+    if is_removed:
+        log.delete_before(second.base_offset)
+        left = [raw for raw in everything if read_header(raw).base_offset >= second.base_offset]
+    else:
+        log.replace(first, [everything[0], everything[4]])
+        left = [
+            everything[4],
+            *(raw for raw in everything if read_header(raw).base_offset >= second.base_offset),
+        ]
+    assert list(going_through) == left
+
+
 def test_deleting_records_moves_the_start_and_drops_what_lies_before(make_log: MakeLog) -> None:
     log = make_log()
     for _ in range(40):

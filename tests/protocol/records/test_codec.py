@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from kgroup.errors import InputError
 from kgroup.protocol.messages import message_class
-from kgroup.protocol.records.codec import decode_entry, encode_entry, record_schema
+from kgroup.protocol.records.codec import decode_entry, decode_key, encode_entry, record_schema
 from kgroup.protocol.records.consumer_group import ConsumerGroupMetadataValue
 from kgroup.protocol.records.entries import OffsetsEntry, RecordType, Undecodable
 from kgroup.protocol.records.keys import ConsumerGroupMetadataKey, GroupMetadataKey, OffsetCommitKey
@@ -49,6 +49,11 @@ def test_a_commit_of_a_real_broker():
         ),
         value_version=3,
     )
+
+
+def test_the_subject_of_a_record_is_in_its_key():
+    assert decode_key(COMMIT_KEY) == (RecordType.OFFSET_COMMIT, decoded(COMMIT_KEY, COMMIT).key)
+    assert decode_key(COMMIT_KEY[:-5]) is None
 
 
 def test_both_types_of_commit_keys_are_one_key_to_a_coordinator():
