@@ -1,10 +1,11 @@
 """Every benchmark at one size, and their figures as the table of docs/figures.md.
 
-    python -m benchmarks.all [--size 1GB] [--print]
+    python -m benchmarks.all [--size 1GB] [--beside HOST:PORT] [--print]
 
 `--size` is that of the log; how many commits are judged, hours simulated and so on goes with it. By default
 it is so small that all is done in a few minutes; figures to be quoted are those of 1GB on a quiet machine.
-Figures are ratios within one run wherever there is something to compare with.
+Figures are ratios within one run wherever there is something to compare with; `--beside` names a Kafka broker
+that takes the load of `serve` in turn.
 """
 
 import argparse
@@ -28,8 +29,10 @@ from benchmarks import (
     lag_report,
     replay,
     serve,
+    serve_records,
     simulate,
     spark,
+    spark_start,
     start,
     status,
 )
@@ -45,14 +48,24 @@ END: Final = "<!-- end of what python -m benchmarks.all has written -->"
 HEADERS: Final = ("What", "Figure", "Compared with", "Alone")
 
 _FULL: Final = 10**9
+_TINY: Final = 5 * 10**6
 _DAY_HOURS: Final = 24
 _MEMBERS: Final = 100
 _FIRST_SEED: Final = 3000
+_RECORD_BYTES: Final = 1000
 _DECODED: Final = (
     decode_command.Call.JSONL,
     decode_command.Call.CSV,
     decode_command.Call.TABLE,
     decode_command.Call.PARQUET,
+    decode_command.Call.OF_NO_COMMIT,
+)
+_REPORTS: Final = (
+    lag_report.Call.NOW,
+    lag_report.Call.JSONL,
+    lag_report.Call.PARQUET,
+    lag_report.Call.STATUS,
+    lag_report.Call.STUCK,
 )
 
 
@@ -65,6 +78,7 @@ class Figures:
     decode: dict[decode.Way, Speed]
     decode_command: dict[decode_command.Call, Speed]
     lag_report: dict[lag_report.Call, Cost]
+    spark_start: spark_start.Costs
     one_core: spark.Figures
     two_cores: spark.Figures
     replay: dict[replay.Way, Speed]
@@ -73,6 +87,8 @@ class Figures:
     answered: list[assignors.Answered]
     beside_kafka_python: assignors.BesideKafkaPython
     loads: dict[str, serve.Load]
+    records: list[serve_records.Throughput]
+    is_beside: bool
     day: simulate.Day
     swarm: simulate.Swarm
     causes: causes.Score
@@ -94,38 +110,44 @@ class Row:
         return f"python -m benchmarks.{self.benchmark}"
 
 
-def measure(size: int, tell: Callable[[str], None]) -> Figures:
-    """Run every benchmark; `tell` hears of each before it begins."""
+def measure(size: int, broker: str | None, tell: Callable[[str], None]) -> Figures:
+    """Run every benchmark; `tell` hears of each before it begins. `broker` is a Kafka's address."""
     scale = size / _FULL
+    # Of a tiny log nobody wants the figures, only that there are some.
+    rounds = partial(min, 9 if size > _TINY else 1)
     tell("start")
-    starts = start.measure(5)
+    starts = start.measure(rounds(5))
     tell("a log to read")
     with made_log(size) as log:
         tell("decode")
-        decoded = decode.measure([log], min(size, 20_000_000), 3)
+        decoded = decode.measure([log], min(size, 20_000_000), rounds(3))
         tell("decode, the command")
         with made_log(min(size, 100_000_000)) as smaller:
             commands = decode_command.measure(
                 [smaller],
-                2,
+                rounds(2),
                 (*_DECODED, decode_command.Call.DUMP_LOG),
             )
         tell("lag-report")
-        calls = (lag_report.Call.NOW, lag_report.Call.STATUS, lag_report.Call.HISTORY)
-        reported = lag_report.measure([log], 2, calls)
+        calls = (lag_report.Call.SCAN, *_REPORTS, lag_report.Call.HISTORY)
+        reported = lag_report.measure([log], rounds(3), calls)
         tell("replay")
-        replayed = replay.measure([log], 2)
+        replayed = replay.measure([log], rounds(2))
         tell("Spark")
-        one_core, two_cores = (spark.measure(log, cores, 5) for cores in (1, 2))
+        one_core, two_cores = (spark.measure(log, cores, rounds(5)) for cores in (1, 2))
+        spark_started = spark_start.measure(rounds(3))
     tell("growth")
     grown = list(growth.measure(full=size >= _FULL, rounds=1))
     tell("statuses")
-    judged_status = status.measure(int(10_000_000 * scale), 2)
+    judged_status = status.measure(int(10_000_000 * scale), rounds(2))
     tell("assignors")
-    answered = list(assignors.measure(assignors.QUESTIONS, 9))
+    answered = list(assignors.measure(assignors.QUESTIONS, rounds(9)))
     beside = assignors.beside_kafka_python(assignors.QUESTIONS, assignors.BESIDE_KAFKA_PYTHON[0])
     tell("serve")
-    loads = serve.measure([_MEMBERS], 3, max(3 * scale, 0.5))
+    loads = serve.measure([_MEMBERS], rounds(3), max(3 * scale, 0.5), beside=broker)
+    with serve.serving() as bootstrap:
+        addresses = [bootstrap] if broker is None else [bootstrap, broker]
+        records = serve_records.rounds(addresses, rounds(3), max(int(100 * scale), 5), _RECORD_BYTES)
     tell("simulate")
     day = simulate.play_day(max(_DAY_HOURS * scale, 0.25), _MEMBERS, seed=1)
     swarm = simulate.play_seeds(max(int(100 * scale), 10))
@@ -138,6 +160,7 @@ def measure(size: int, tell: Callable[[str], None]) -> Figures:
         decode=decoded,
         decode_command=commands,
         lag_report=reported,
+        spark_start=spark_started,
         one_core=one_core,
         two_cores=two_cores,
         replay=replayed,
@@ -146,6 +169,8 @@ def measure(size: int, tell: Callable[[str], None]) -> Figures:
         answered=answered,
         beside_kafka_python=beside,
         loads=loads,
+        records=records,
+        is_beside=broker is not None,
         day=day,
         swarm=swarm,
         causes=scored,
@@ -187,17 +212,19 @@ def _decode_command(call: decode_command.Call) -> Callable[[Figures], str]:
     return figure
 
 
-def _lag_report(figures: Figures) -> str:
-    cost = figures.lag_report[lag_report.Call.NOW]
-    return f"{cost.elapsed_seconds:.1f} s, {cost.cpu_seconds:.1f} s CPU, {cost.peak_mb} MB"
-
-
-def _lag_report_more(call: lag_report.Call) -> Callable[[Figures], str]:
+def _lag_report(call: lag_report.Call, than: lag_report.Call) -> Callable[[Figures], str]:
     def figure(figures: Figures) -> str:
-        cost, base = figures.lag_report[call], figures.lag_report[lag_report.Call.NOW]
-        return (
-            f"{cost.cpu_seconds / base.cpu_seconds:.1f} times ({cost.cpu_seconds:.1f} s, {cost.peak_mb} MB)"
-        )
+        cost, base = figures.lag_report[call], figures.lag_report[than]
+        times = cost.cpu_seconds / base.cpu_seconds
+        return f"{times:.1f} times ({cost.cpu_seconds:.1f} s CPU, {cost.peak_mb} MB)"
+
+    return figure
+
+
+def _spark_start(call: spark_start.Call) -> Callable[[Figures], str]:
+    def figure(figures: Figures) -> str:
+        seconds, bare = (figures.spark_start[one] for one in (call, spark_start.Call.BARE))
+        return f"{seconds / bare:.2f} times ({seconds:.1f} s CPU)"
 
     return figure
 
@@ -255,12 +282,19 @@ def _java(figures: Figures) -> str:
 def _load(name: str) -> Callable[[Figures], str]:
     def figure(figures: Figures) -> str:
         load = figures.loads[name]
-        assert load.kafka is not None
-        if load.unit == "s":
-            return f"{load.value * 1000:.0f} ms; Kafka {load.kafka * 1000:.0f} ms"
-        return f"{load.value / 1000:.1f} k/s; Kafka {load.kafka / 1000:.1f} k/s"
+        ours = _load_text(load.value, load.unit)
+        return ours if load.kafka is None else f"{ours}; Kafka {_load_text(load.kafka, load.unit)}"
 
     return figure
+
+
+def _load_text(value: float, unit: str) -> str:
+    return f"{value * 1000:.0f} ms" if unit == "s" else f"{value / 1000:.1f} k/s"
+
+
+def _records(figures: Figures) -> str:
+    ours, *theirs = (f"{each.produced:.0f} and {each.consumed:.0f} MB/s" for each in figures.records)
+    return f"{ours}; Kafka {theirs[0]}" if theirs else ours
 
 
 def _day(figures: Figures) -> str:
@@ -283,7 +317,8 @@ def _causes_simulated(figures: Figures) -> str:
     return f"{causes_simulated.precision(figures.judged):.3f} of {graded:,} are true"
 
 
-_KAFKA: Final = "Kafka 4.3.1 alone on two cores, another day"
+_NEWEST: Final = "`newest()` of the same files, a whole process"
+_KAFKA: Final = "Kafka, as said above the table"
 ROWS: Final = (
     Row("`kgroup --help`", "`python -c pass`", "start", partial(_start, start.Start.HELP)),
     *(
@@ -307,13 +342,29 @@ ROWS: Final = (
         )
         for call in _DECODED
     ),
-    Row("`kgroup lag-report -o csv`, whole process, peak memory", "-", "lag_report", _lag_report),
-    Row("with `--status`, CPU", "without", "lag_report", _lag_report_more(lag_report.Call.STATUS)),
+    *(
+        Row(
+            f"`kgroup lag-report {call.removesuffix(f' --output {os.devnull}')}`",
+            _NEWEST,
+            "lag_report",
+            _lag_report(call, lag_report.Call.SCAN),
+        )
+        for call in _REPORTS
+    ),
     Row(
         "with `--windows 1h -o parquet`, all of a day",
-        "without: of now",
+        "`-o csv`: of now",
         "lag_report",
-        _lag_report_more(lag_report.Call.HISTORY),
+        _lag_report(lag_report.Call.HISTORY, lag_report.Call.NOW),
+    ),
+    *(
+        Row(
+            f"`kgroup {call}` of a small capture, all processes",
+            "a session with the same Java options that runs one task in Python",
+            "spark_start",
+            _spark_start(call),
+        )
+        for call in (spark_start.Call.NOW, spark_start.Call.STATUS)
     ),
     Row("Spark's CPU, all processes, session up", "the local scan", "spark", _spark_cpu),
     Row("Spark on two cores", "Spark on one", "spark", _spark_cores),
@@ -331,19 +382,30 @@ ROWS: Final = (
     Row("status at every commit, in columns", "the same rules, window by window", "status", _status),
     Row("sticky, 500 members, 5,000 partitions", "kafka-python's", "assignors", _sticky),
     Row("all assignors, time for large groups", "Java's, warm, another day", "assignors", _java),
-    Row(
-        "`serve`: a new group of 100 members is stable after",
-        _KAFKA,
-        "serve",
-        _load("rebalance new, 100 members"),
+    *(
+        Row(f"`serve`: {measured}", _KAFKA, "serve", _load(name))
+        for measured, name in (
+            ("a new group of 100 members is stable after", "rebalance new, 100 members"),
+            ("heartbeats of 100 members", "heartbeats, 100 members"),
+            (
+                "a new group of 100 members of the consumer protocol has its partitions after",
+                "consumer protocol: rebalance new, 100 members",
+            ),
+            ("heartbeats of these", "consumer protocol: heartbeats, 100 members"),
+            ("commits of one partition, 16 connections", "OffsetCommit of 1 partition, 16 connections"),
+            ("commits of 100 partitions, 1 connection", "OffsetCommit of 100 partitions, 1 connection"),
+            ("commits of 100 partitions, 16 connections", "OffsetCommit of 100 partitions, 16 connections"),
+            (
+                "fetches of 100 partitions' offsets, 1 connection",
+                "OffsetFetch of 100 partitions, 1 connection",
+            ),
+            (
+                "fetches of 100 partitions' offsets, 16 connections",
+                "OffsetFetch of 100 partitions, 16 connections",
+            ),
+        )
     ),
-    Row("`serve`: heartbeats of 100 members", _KAFKA, "serve", _load("heartbeats, 100 members")),
-    Row(
-        "`serve`: commits of one partition, 16 connections",
-        _KAFKA,
-        "serve",
-        _load("OffsetCommit of 1 partition, 16 connections"),
-    ),
+    Row("`serve`: one producer, then one consumer, records of 1 kB", _KAFKA, "serve_records", _records),
     Row("`simulate`: 100 members, a fault a minute", "the time that it simulates", "simulate", _day),
     Row("`simulate --seeds`, one core", "-", "simulate", _swarm),
     Row("`replay`: causes called recorded or inferred", "the diaries of the captures", "causes", _causes),
@@ -355,7 +417,8 @@ def table(figures: Figures) -> str:
     """The table in Markdown, and on what it was measured."""
     lines = [
         f"A log of {figures.log_bytes / 1e6:,.0f} MB with {figures.one_core.records / 1e6:.1f} M records;"
-        f" {os.cpu_count()} cores ({platform.machine()}), Python {platform.python_version()}.",
+        f" {os.cpu_count()} cores ({platform.machine()}), Python {platform.python_version()}."
+        f" Kafka is {'a broker beside' if figures.is_beside else '4.3.1 alone on two cores, another day'}.",
         "",
         _line(HEADERS),
         _line("---" for _ in HEADERS),
@@ -386,12 +449,14 @@ def main() -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--size", type=parse_size, default=parse_size("50MB"), help="of the log")
+    parser.add_argument("--beside", metavar="HOST:PORT", help="a broker that takes the load of serve in turn")
     parser.add_argument(
         "--print", action="store_true", help="print the table, and leave docs/figures.md alone"
     )
     given = parser.parse_args()
     put_into(PAGE.read_text(encoding="utf-8"), "")  # the marks are there: better known before than after
-    written = table(measure(given.size, lambda row: print(f"{row} ...", file=sys.stderr, flush=True)))
+    measured = measure(given.size, given.beside, lambda row: print(f"{row} ...", file=sys.stderr, flush=True))
+    written = table(measured)
     if given.print:
         print(written)
     else:

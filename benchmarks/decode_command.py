@@ -70,7 +70,7 @@ def measure(paths: list[str], rounds: int, calls: tuple[Call, ...] = tuple(Call)
         if call is Call.DUMP_LOG:
             assert dumping is not None
             return cost(dumping).cpu_seconds
-        return cost_of_kgroup("decode", *call.split(), *paths).cpu_seconds
+        return cost_of_kgroup("decode", "-q", *call.split(), *paths).cpu_seconds
 
     return {
         call: Speed(seconds=min(seconds(call) for _ in range(rounds)), size=size, records=records)

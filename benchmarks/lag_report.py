@@ -1,24 +1,28 @@
 """Cost of a whole `kgroup lag-report`: `python -m benchmarks.lag_report [DIR]`.
 
 CPU, time and peak memory of the process, Python's own start included, with the rows thrown away: of now, with
-a status of each partition, what is wrong, and the history of the log. Without DIR a log of a day is made
-first, and deleted afterwards.
+a status of each partition, what is wrong, and the history of the log. All are held against a process that
+only scans (`benchmarks.newest`). Without DIR a log of a day is made first, and deleted afterwards.
 """
 
 import argparse
 import os
+import sys
 from enum import StrEnum
 
 from tabulate import tabulate
 
 from benchmarks.log_argument import add_log_arguments, log_of
-from benchmarks.process import Cost, cost_of_kgroup
+from benchmarks.process import Cost, cost, cost_of_kgroup
 
 
 class Call(StrEnum):
-    """The options of `kgroup lag-report`."""
+    """The options of `kgroup lag-report`, and the scan without a report."""
 
+    SCAN = "newest()"
     NOW = "-o csv"
+    JSONL = "-o jsonl"
+    PARQUET = f"-o parquet --output {os.devnull}"
     TABLE = "-o table"
     STATUS = "-o csv --status"
     STUCK = "-o csv --stuck"
@@ -30,10 +34,16 @@ def measure(paths: list[str], rounds: int, calls: tuple[Call, ...] = tuple(Call)
     costs: dict[Call, list[Cost]] = {call: [] for call in calls}
     for number in range(rounds + 1):
         for call in calls:
-            cost = cost_of_kgroup("lag-report", "-q", *call.split(), *paths)
+            spent = _cost(call, paths)
             if number:
-                costs[call].append(cost)
-    return {call: min(of_call, key=lambda cost: cost.cpu_seconds) for call, of_call in costs.items()}
+                costs[call].append(spent)
+    return {call: min(of_call, key=lambda spent: spent.cpu_seconds) for call, of_call in costs.items()}
+
+
+def _cost(call: Call, paths: list[str]) -> Cost:
+    if call is Call.SCAN:
+        return cost([sys.executable, "-m", "benchmarks.newest", *paths])
+    return cost_of_kgroup("lag-report", "-q", *call.split(), *paths)
 
 
 def main() -> None:
@@ -43,10 +53,16 @@ def main() -> None:
     given = parser.parse_args()
     with log_of(given) as paths:
         costs = measure(paths, given.rounds)
-    plain = costs[Call.NOW].cpu_seconds
+    scan = costs[Call.SCAN].cpu_seconds
     rows = [
-        (f"lag-report {call}", cost.cpu_seconds, cost.cpu_seconds / plain, cost.elapsed_seconds, cost.peak_mb)
-        for call, cost in costs.items()
+        (
+            call if call is Call.SCAN else f"lag-report {call}",
+            spent.cpu_seconds,
+            spent.cpu_seconds / scan,
+            spent.elapsed_seconds,
+            spent.peak_mb,
+        )
+        for call, spent in costs.items()
     ]
     headers = ("", "CPU s", "times the first", "s", "peak MB")
     print(tabulate(rows, headers=headers, floatfmt=("", ".2f", ".1f", ".2f", ".0f")))

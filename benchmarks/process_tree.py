@@ -2,10 +2,47 @@
 
 import os
 import re
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
+_LOOK_SECONDS = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Seconds, and peaks in MB of the command's own process, the JVM and the largest Python worker."""
+
+    elapsed: float
+    cpu: float
+    driver_mb: int
+    jvm_mb: int
+    worker_mb: int
+
+
+def run_python(*arguments: str) -> Run:
+    """Run Python with these arguments, output thrown away, and look at all processes every now and then."""
+    began = time.perf_counter()
+    process = subprocess.Popen([sys.executable, *arguments], stdout=subprocess.DEVNULL)
+    cpu: dict[int, float] = {}
+    peaks = (0, 0, 0)
+    while process.poll() is None:
+        cpu |= cpu_seconds(process.pid)
+        driver, jvm, worker = peaks_mb(process.pid)
+        peaks = max(peaks[0], driver), max(peaks[1], jvm), max(peaks[2], worker)
+        time.sleep(_LOOK_SECONDS)
+    if process.returncode:
+        sys.exit(f"python {' '.join(arguments)}: exit status {process.returncode}")
+    return Run(time.perf_counter() - began, sum(cpu.values()), *peaks)
+
+
+def run_kgroup(*arguments: str) -> Run:
+    """The same of a kgroup command."""
+    return run_python("-m", "kgroup", *arguments)
 
 
 def peaks_mb(root: int) -> tuple[int, int, int]:

@@ -37,8 +37,20 @@ class Load:
     kafka: float | None
 
 
-def measure(members: Sequence[int], repeat: int, seconds: float) -> dict[str, Load]:
-    """The figures by name: for groups of each number of members, and for commits and fetches."""
+def measure(
+    members: Sequence[int], repeat: int, seconds: float, *, beside: str | None = None
+) -> dict[str, Load]:
+    """The figures by name: for groups of each number of members, and for commits and fetches.
+
+    Kafka's are those of a broker at the address `beside`, which takes the same load in turn; without one
+    those that were recorded.
+    """
+    if beside is not None:
+        loads = (
+            Load(name=name, unit=unit, value=ours, kafka=theirs)
+            for name, ours, theirs, unit in measure_beside(beside, members, repeat, seconds)
+        )
+        return {load.name: load for load in loads}
     anchors = json.loads((CONFORMANCE / "anchors.json").read_text(encoding="utf-8"))["quiet"]["4.3.1"]
     with serving() as bootstrap:
         figures = _figures(bootstrap, members, repeat, seconds)

@@ -18,7 +18,7 @@ from tabulate import tabulate
 
 from benchmarks.make_log import Options, make_log, parse_size
 from benchmarks.many_groups import make_groups
-from benchmarks.windows import Run, run_kgroup
+from benchmarks.process_tree import Run, run_kgroup
 
 _NUMBERS = {"segments": (50, 500, 5000), "groups": (1000, 10_000, 50_000), "clusters": (1, 2, 4, 8)}
 _OF_CLUSTER = 500  # groups

@@ -6,30 +6,13 @@ large one to see whose memory grows: that of the driver should not.
 """
 
 import argparse
-import subprocess
-import sys
 import tempfile
-import time
-from dataclasses import dataclass
 from pathlib import Path
 
 from pyarrow import parquet
 
 from benchmarks.make_log import Options, make_log, parse_size
-from benchmarks.process_tree import cpu_seconds, peaks_mb
-
-_LOOK_SECONDS = 0.2
-
-
-@dataclass(frozen=True, slots=True)
-class Run:
-    """Seconds, and peaks in MB of the command's own process, the JVM and the largest Python worker."""
-
-    elapsed: float
-    cpu: float
-    driver_mb: int
-    jvm_mb: int
-    worker_mb: int
+from benchmarks.process_tree import run_kgroup
 
 
 def main() -> None:
@@ -65,22 +48,6 @@ def _line(log: str, length: str, cores: int, folder: Path) -> str:
         f" {spark.elapsed:.0f} s; peak MB: driver {spark.driver_mb}, JVM {spark.jvm_mb},"
         f" worker {spark.worker_mb}"
     )
-
-
-def run_kgroup(*arguments: str) -> Run:
-    """Run a command and look at all its processes every now and then."""
-    began = time.perf_counter()
-    process = subprocess.Popen([sys.executable, "-m", "kgroup", *arguments])
-    cpu: dict[int, float] = {}
-    peaks = (0, 0, 0)
-    while process.poll() is None:
-        cpu |= cpu_seconds(process.pid)
-        driver, jvm, worker = peaks_mb(process.pid)
-        peaks = max(peaks[0], driver), max(peaks[1], jvm), max(peaks[2], worker)
-        time.sleep(_LOOK_SECONDS)
-    if process.returncode:
-        sys.exit(f"kgroup {' '.join(arguments)}: exit status {process.returncode}")
-    return Run(time.perf_counter() - began, sum(cpu.values()), *peaks)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,9 @@
 """The table of docs/figures.md is what `python -m benchmarks.all` writes, whatever the figures are."""
 
 import re
+import sys
 from collections import Counter
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -17,8 +19,11 @@ from benchmarks import (
     lag_report,
     replay,
     serve,
+    serve_records,
     simulate,
+    smallest,
     spark,
+    spark_start,
     start,
     status,
 )
@@ -27,6 +32,8 @@ from benchmarks.all import table as figures_table
 from benchmarks.measure import Measured, Speed
 from benchmarks.process import Cost
 from kgroup.history.timeline.model import Cause, CauseKind, Grade
+
+MAIN = '\nif __name__ == "__main__":\n    main()\n'
 
 
 def table() -> list[list[str]]:
@@ -61,7 +68,20 @@ def test_a_benchmark_that_is_named_can_be_run(benchmark):
     spec = find_spec(f"benchmarks.{benchmark}")
     assert spec is not None
     assert spec.origin is not None
-    assert Path(spec.origin).read_text().endswith('\nif __name__ == "__main__":\n    main()\n')
+    assert Path(spec.origin).read_text().endswith(MAIN)
+
+
+def test_every_benchmark_is_run_at_its_smallest_or_by_all():
+    """So that one that does not run any more is noticed before somebody wants its figures."""
+    modules = {path.stem for path in Path(smallest.__file__).parent.glob("*.py") if MAIN in path.read_text()}
+    assert modules - {"smallest"} == smallest.CALLS.keys() | {row.benchmark for row in ROWS}
+
+
+def test_a_benchmark_that_fails_is_named_with_what_it_said(monkeypatch):
+    monkeypatch.setitem(smallest.CALLS, "process", (sys.executable, "-c", "exit('no figures today')"))
+    monkeypatch.setattr(sys, "argv", ["smallest", "--only", "process"])
+    with pytest.raises(SystemExit, match=r"no figures today\n(.*\n)*benchmarks\.process .*: exit status 1"):
+        smallest.main()
 
 
 def figures():
@@ -75,7 +95,13 @@ def figures():
     loads = [
         serve.Load(name="rebalance new, 100 members", unit="s", value=0.02, kafka=0.01),
         serve.Load(name="heartbeats, 100 members", unit="/s", value=20_000, kafka=40_000),
+        serve.Load(name="consumer protocol: rebalance new, 100 members", unit="s", value=0.05, kafka=None),
+        serve.Load(name="consumer protocol: heartbeats, 100 members", unit="/s", value=15_000, kafka=None),
         serve.Load(name="OffsetCommit of 1 partition, 16 connections", unit="/s", value=10_000, kafka=30_000),
+        serve.Load(name="OffsetCommit of 100 partitions, 1 connection", unit="/s", value=1000, kafka=2000),
+        serve.Load(name="OffsetCommit of 100 partitions, 16 connections", unit="/s", value=2000, kafka=3000),
+        serve.Load(name="OffsetFetch of 100 partitions, 1 connection", unit="/s", value=3000, kafka=4000),
+        serve.Load(name="OffsetFetch of 100 partitions, 16 connections", unit="/s", value=4000, kafka=5000),
     ]
     cause = Cause(kind=CauseKind.JOIN, grade=Grade.RECORDED, evidence="")
     judged = {"seed": 1, "generation": 1, "cause": cause, "happened": ()}
@@ -93,12 +119,22 @@ def figures():
             decode_command.Call.CSV: speed(6),
             decode_command.Call.TABLE: speed(6),
             decode_command.Call.PARQUET: speed(5),
+            decode_command.Call.OF_NO_COMMIT: speed(9),
             decode_command.Call.DUMP_LOG: speed(2),
         },
         lag_report={
+            lag_report.Call.SCAN: Cost(cpu_seconds=2.0, elapsed_seconds=2.5, peak_mb=170),
             lag_report.Call.NOW: Cost(cpu_seconds=3.0, elapsed_seconds=3.5, peak_mb=240),
+            lag_report.Call.JSONL: Cost(cpu_seconds=3.2, elapsed_seconds=3.5, peak_mb=241),
+            lag_report.Call.PARQUET: Cost(cpu_seconds=3.4, elapsed_seconds=3.5, peak_mb=242),
             lag_report.Call.STATUS: Cost(cpu_seconds=4.5, elapsed_seconds=5.0, peak_mb=350),
+            lag_report.Call.STUCK: Cost(cpu_seconds=5.0, elapsed_seconds=5.0, peak_mb=360),
             lag_report.Call.HISTORY: Cost(cpu_seconds=6.0, elapsed_seconds=7.0, peak_mb=360),
+        },
+        spark_start={
+            spark_start.Call.BARE: 5.0,
+            spark_start.Call.NOW: 5.5,
+            spark_start.Call.STATUS: 6.0,
         },
         one_core=spark.Figures(spark_elapsed=2.0, **on_spark, **memory),
         two_cores=spark.Figures(spark_elapsed=1.25, **on_spark, **memory),
@@ -124,6 +160,8 @@ def figures():
         ],
         beside_kafka_python=assignors.BesideKafkaPython(name="q", ours_ms=4, theirs_ms=4000),
         loads={load.name: load for load in loads},
+        records=[serve_records.Throughput(produced=99.6, consumed=200.4)],
+        is_beside=False,
         day=simulate.Day(hours=24, members=100, seconds=60, requests=1, rebalances=1, violations=0),
         swarm=simulate.Swarm(seeds=100, seconds=10, broken=(7,)),
         causes=causes.Score(right=Counter({CauseKind.JOIN: 3}), wrong=Counter({CauseKind.LEAVE: 1})),
@@ -134,6 +172,7 @@ def figures():
 def test_figures_are_ratios_with_what_they_are_made_of():
     head, _, *lines = figures_table(figures()).splitlines()
     assert head.startswith("A log of 100 MB with 1.0 M records; ")
+    assert head.endswith(". Kafka is 4.3.1 alone on two cores, another day.")
     assert [line.removeprefix("| ").split(" | ")[1] for line in lines[2:]] == [
         "2.0 times (60 ms)",
         "3.0 times (90 ms)",
@@ -147,9 +186,15 @@ def test_figures_are_ratios_with_what_they_are_made_of():
         "3.00 times (60 k records/s)",
         "3.00 times (60 k records/s)",
         "2.50 times (50 k records/s)",
-        "3.5 s, 3.0 s CPU, 240 MB",
-        "1.5 times (4.5 s, 350 MB)",
-        "2.0 times (6.0 s, 360 MB)",
+        "4.50 times (90 k records/s)",
+        "1.5 times (3.0 s CPU, 240 MB)",
+        "1.6 times (3.2 s CPU, 241 MB)",
+        "1.7 times (3.4 s CPU, 242 MB)",
+        "2.2 times (4.5 s CPU, 350 MB)",
+        "2.5 times (5.0 s CPU, 360 MB)",
+        "2.0 times (6.0 s CPU, 360 MB)",
+        "1.10 times (5.5 s CPU)",
+        "1.20 times (6.0 s CPU)",
         "2.00 times (1.0 s)",
         "1.60 times as fast (1.2 s)",
         "driver 200 MB, worker 250 MB, JVM 400 MB",
@@ -160,12 +205,27 @@ def test_figures_are_ratios_with_what_they_are_made_of():
         "2.0 times in the middle; 1 of 3 over 10 times and 10 ms",
         "20 ms; Kafka 10 ms",
         "20.0 k/s; Kafka 40.0 k/s",
+        "50 ms",
+        "15.0 k/s",
         "10.0 k/s; Kafka 30.0 k/s",
+        "1.0 k/s; Kafka 2.0 k/s",
+        "2.0 k/s; Kafka 3.0 k/s",
+        "3.0 k/s; Kafka 4.0 k/s",
+        "4.0 k/s; Kafka 5.0 k/s",
+        "100 and 200 MB/s",
         "1,440 times as fast (24.0 h in 60 s CPU)",
         "10 seeds/s, 1 broken",
         "0.750 of 4 are true",
         "0.750 of 4 are true",
     ]
+
+
+def test_figures_of_serve_are_held_against_a_broker_beside_it_where_there_is_one():
+    alone = figures()
+    records = [*alone.records, serve_records.Throughput(produced=120, consumed=240)]
+    head, *lines = figures_table(replace(alone, records=records, is_beside=True)).splitlines()
+    assert head.endswith(". Kafka is a broker beside.")
+    assert any("| 100 and 200 MB/s; Kafka 120 and 240 MB/s |" in line for line in lines)
 
 
 def test_a_new_table_takes_the_place_of_the_old_one_and_of_nothing_else():
