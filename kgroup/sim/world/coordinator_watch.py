@@ -337,7 +337,8 @@ class CoordinatorWatch:
         self.transactions.written(raw)
         model = self.models.setdefault(partition.index, LogModel())
         watched = self._watched.get(partition.index)
-        node = self._nodes(partition.leader)
+        # What was decided before a move goes to the log in it: its time is by the clock of who decided.
+        node = self._nodes(partition.leader if watched is None else watched.scene.hosted.node_id)
         now_ms = node.now_ms() if node is not None else self._world_ms()
         settled = {place for offsets in model.pending.values() for place in offsets}
         for written in model.take(raw):

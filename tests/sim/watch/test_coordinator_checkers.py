@@ -147,6 +147,12 @@ def test_a_share_that_comes_with_the_end_of_its_classic_group_is_in_the_log() ->
     assert run_seed(106975, Swarm.MIGRATION).violations == ()
 
 
+@pytest.mark.parametrize("swarm", [Swarm.CLASSIC, Swarm.MIGRATION])
+def test_what_a_coordinator_expired_before_it_moved_was_due_by_its_own_clock(swarm: Swarm) -> None:
+    """A node whose clock has jumped ahead deletes an offset, and hands its partition over at that moment."""
+    assert run_seed(144209, swarm).violations == ()
+
+
 def test_log_agrees(monkeypatch: pytest.MonkeyPatch) -> None:
     """What was decided is answered and not written when a coordinator moves."""
     monkeypatch.setattr(Coordinators, "flush_one", lambda self, hosted: self._deliver(hosted._give_out()))
