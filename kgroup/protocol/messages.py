@@ -9,7 +9,6 @@ from typing import Any
 
 from kafka.protocol.api_data import ApiData
 from kafka.protocol.schemas import BaseField, StructField
-from kafka.protocol.schemas.fields.codecs import UnsignedVarInt32
 
 from kgroup.protocol import schemas
 
@@ -18,8 +17,9 @@ class TaggedNullableStruct(StructField):  # type: ignore[misc]  # kafka-python h
     """A nullable struct in a tagged field: a 0 for null, a 1 in front of anything else.
 
     So Kafka writes and reads it (`MessageDataGenerator.generateStructReader`, 4.x), while kafka-python
-    3.0 takes the -1 and 1 that stand before an untagged nullable struct. An absent one is an
-    empty struct, not null, unless its definition has a default. Nested structs have tags of their own.
+    3.0 takes the -1 and 1 that stand before an untagged nullable struct, and cannot read or write this one:
+    it only knows the definition. An absent one is an empty struct, not null, unless its definition has a
+    default. Nested structs have tags of their own.
     """
 
     @classmethod
@@ -34,40 +34,6 @@ class TaggedNullableStruct(StructField):  # type: ignore[misc]  # kafka-python h
 
     def _calculate_default(self, default: str) -> Any:
         return None if default == "null" else self.data_class()
-
-    def encode(
-        self, item: Any, version: int | None = None, compact: bool = False, tagged: bool | None = False
-    ) -> bytes:
-        """Encode the struct behind its 0 or 1."""
-        if item is None:
-            return b"\x00"
-        return b"\x01" + bytes(super().encode(item, version=version, compact=compact, tagged=True))
-
-    def encode_into(
-        self,
-        item: Any,
-        out: Any,
-        version: int | None = None,
-        compact: bool = False,
-        tagged: bool | None = False,
-    ) -> None:
-        """Encode the struct behind its 0 or 1, into kafka-python's EncodeBuffer."""
-        UnsignedVarInt32.encode_into(out, 0 if item is None else 1)
-        if item is not None:
-            super().encode_into(item, out, version=version, compact=compact, tagged=True)
-
-    def decode(
-        self,
-        data: Any,
-        version: int | None = None,
-        compact: bool = False,
-        tagged: bool | None = False,
-        data_class: Any = None,
-    ) -> Any:
-        """Decode from a binary stream; None for a null."""
-        if UnsignedVarInt32.decode(data) == 0:
-            return None
-        return super().decode(data, version=version, compact=compact, tagged=True, data_class=data_class)
 
 
 # kafka-python asks each field type in turn whether a definition is its own: this one before StructField.

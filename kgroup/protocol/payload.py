@@ -1,9 +1,8 @@
-"""Converts the bytes of a key or value to its dataclass and back, through kafka-python's codec.
+"""Converts the bytes of a key or value to its dataclass and back, by Kafka's message definitions.
 
-Two ways lead in. The plain one decodes with kafka-python's compiled decoder and believes it only if
-encoding the result again gives the very bytes that were read. Everything else (damage, unknown
-tagged fields, trailing bytes, bad UTF-8) goes through `strict.py`, which knows Kafka's rules. So do the first
-messages of a kind: a small log has few of each, and compiling takes as long as reading a hundred of them.
+Two ways lead in. `value_reader.py` takes bytes that are just as Kafka writes them. Everything else (damage,
+unknown tagged fields, bad UTF-8) goes through `strict.py`, which knows what Kafka's own readers take and what
+they refuse. kafka-python reads the definitions, and has the objects that `strict.py` fills.
 """
 
 from collections.abc import Callable
@@ -13,16 +12,13 @@ from operator import attrgetter
 from struct import error as StructError  # noqa: N812  it is an exception class
 from typing import Any, Generic, NamedTuple, TypeVar, get_args, get_type_hints
 
-from kafka.protocol.schemas.fields.codecs.encode_buffer import EncodeBuffer
-
 from kgroup.errors import InputError
-from kgroup.protocol.messages import message_class, new_message
+from kgroup.protocol.messages import message_class
 from kgroup.protocol.strict import StrictReader
+from kgroup.protocol.value_reader import ODD, FieldCodec, StructCodec, struct_reader
+from kgroup.protocol.value_writer import struct_writer
 
 V = TypeVar("V")
-
-COMPILED_AFTER = 100
-"""The number of messages of a kind and version before its functions are compiled."""
 
 PREFIX_BYTES = 2  # the int16 in front of a key (its record type) and a value (its version)
 
@@ -74,7 +70,7 @@ class Payload(Generic[V]):
         """
         codec = self._codec(version)
         try:
-            return codec.encode(codec.shape.to_message(value))
+            return codec.encode(value)
         except (StructError, UnicodeEncodeError) as error:
             raise InputError(f"{self.name} version {version} cannot hold {value!r}: {error}") from error
 
@@ -104,90 +100,48 @@ class JsonField:
     fields: "tuple[JsonField, ...]"
 
 
-class _Compiled(NamedTuple):
-    """kafka-python's functions, made as source text for one version of a message."""
-
-    decode_from: Callable[[bytes, int], tuple[Any, int]]
-    encode_into: Callable[[Any, EncodeBuffer], None]
-
-
 class _VersionCodec(Generic[V]):
     def __init__(self, value_class: type[V], message: Any, version: int) -> None:
         self._name = value_class.__name__
         self._message = message
         self._version = version
         self._flexible: bool = message.flexible_version_q(version)
-        self._compiled: _Compiled | None = None
-        self._uses = 0
-        struct = message._struct
-        self.shape = _Shape(value_class, struct, version)
-        self._tagged_defaults = [
-            (field.name, field.default) for field in struct.fields.values() if field.tagged_field_q(version)
-        ]
+        self.shape = _Shape(value_class, message._struct, version, is_flexible=self._flexible)
+        self._read = struct_reader(self.shape.struct)
+        self._write = struct_writer(self.shape.struct)
 
     def decode(self, data: bytes) -> Decoded[V]:
-        if self._compiled is None:
-            return self._decode_strictly(data)
-        # What kafka-python raises on bytes that are not plainly right; StrictReader then says why.
         try:
-            message, end = self._compiled.decode_from(data, PREFIX_BYTES)
-            if message.tags is None:
-                # Else kafka-python looks each of them up several times, and slowly.
-                for name, default in self._tagged_defaults:
-                    setattr(message, name, default)
-            if end == len(data) and self.encode(message) == data[PREFIX_BYTES:]:
-                return Decoded(value=self.shape.to_value(message), end=end)
-        except (StructError, IndexError, OverflowError, ValueError, AssertionError):
-            pass
-        return self._decode_strictly(data)
+            value, end = self._read(data, PREFIX_BYTES)
+        except ODD:
+            return self._decode_strictly(data)
+        return Decoded(value=value, end=end)
 
     def _decode_strictly(self, data: bytes) -> Decoded[V]:
         reader = StrictReader(data, position=PREFIX_BYTES, version=self._version, flexible=self._flexible)
-        message = reader.read(self._message, self._name)
-        canonical = self._encodes_to(message, data[PREFIX_BYTES : reader.position])
+        value = self.shape.to_value(reader.read(self._message, self._name))
+        canonical = self._encodes_to(value, data[PREFIX_BYTES : reader.position])
         if not canonical and not reader.notes:
             reader.notes.append(f"{self._name} is not encoded as Kafka encodes it")
-        return Decoded(
-            value=self.shape.to_value(message),
-            end=reader.position,
-            notes=tuple(reader.notes),
-            canonical=canonical,
-        )
+        return Decoded(value=value, end=reader.position, notes=tuple(reader.notes), canonical=canonical)
 
-    def _encodes_to(self, message: Any, data: bytes) -> bool:
+    def _encodes_to(self, value: V, data: bytes) -> bool:
         try:
-            return self.encode(message) == data
+            return self.encode(value) == data
         except StructError:  # U+FFFD is longer than what it stands for, which can pass the limit
             return False
 
-    def encode(self, message: Any) -> bytes:
-        buffer = EncodeBuffer(256)
-        if self._compiled is not None:
-            self._compiled.encode_into(message, buffer)
-        else:
-            self._message._struct.encode_into(
-                message, buffer, version=self._version, compact=self._flexible, tagged=self._flexible
-            )
-            self._uses += 1
-            if self._uses >= COMPILED_AFTER:
-                self._compile()
-        return bytes(memoryview(buffer.buf)[: buffer.pos])
-
-    def _compile(self) -> None:
-        struct = self._message._struct
-        options = {"compact": self._flexible, "tagged": self._flexible}
-        self._compiled = _Compiled(
-            struct.compiled_decode_from(self._version, data_class=self._message, **options),
-            struct.compiled_encode_into(self._version, **options),
-        )
+    def encode(self, value: V) -> bytes:
+        out = bytearray()
+        self._write(value, out)
+        return bytes(out)
 
 
 class _Shape(Generic[V]):
-    """The mapping between the fields of a struct in one version and those of a dataclass, both ways."""
+    """The fields of a struct in one version, as those of a dataclass."""
 
-    def __init__(self, value_class: type[V], struct: Any, version: int) -> None:
+    def __init__(self, value_class: type[V], struct: Any, version: int, *, is_flexible: bool) -> None:
         self._value_class = value_class
-        self._struct = struct
         self._version = version
         fields = [field for field in struct.fields.values() if field.for_version_q(version)]
         fields.sort(key=lambda field: bool(field.tagged_field_q(version)))
@@ -198,11 +152,17 @@ class _Shape(Generic[V]):
         )
         self._arrays = tuple(field.name for field in fields if field.is_array())
         self._nested = {
-            field.name: _nested_shape(value_class, field, version)
+            field.name: _nested_shape(value_class, field, version, is_flexible=is_flexible)
             for field in fields
             if field.is_struct() or field.is_struct_array()
         }
         self.json_fields = tuple(self._json_field(field) for field in fields)
+        codecs = (self._field_codec(*each) for each in zip(fields, self.json_fields, strict=True))
+        self.struct = StructCodec(
+            value_class=value_class,
+            is_flexible=is_flexible,
+            fields=tuple(sorted(codecs, key=lambda codec: -1 if codec.tag is None else codec.tag)),
+        )
 
     def to_value(self, message: Any) -> V:
         """Raises ValueError for a null in a field that cannot be null."""
@@ -221,15 +181,19 @@ class _Shape(Generic[V]):
                     raise ValueError(f"{name} is null")
         return self._value_class(**values)
 
-    def to_message(self, value: Any) -> Any:
-        values = dict(zip(self._names, self._getter(value), strict=True))
-        for name, shape in self._nested.items():
-            values[name] = _map(values[name], shape.to_message)
-        for name in self._arrays:
-            if values[name] is not None:
-                # kafka-python knows a tagged array at its default by comparing it with a list.
-                values[name] = list(values[name])
-        return new_message(self._struct, self._version, values)
+    def _field_codec(self, field: Any, json_field: JsonField) -> FieldCodec:
+        nested = self._nested.get(field.name)
+        is_array: bool = field.is_array()
+        return FieldCodec(
+            name=field.name,
+            type_name="" if is_array or nested is not None else field.type_str,
+            is_array=is_array,
+            element=field.array_of.type_str if is_array and nested is None else "",
+            is_nullable=_is_nullable(field, self._version),
+            tag=field.tag if field.tagged_field_q(self._version) else None,
+            default=json_field.default,
+            shape=None if nested is None else nested.struct,
+        )
 
     def _json_field(self, field: Any) -> JsonField:
         nested = self._nested.get(field.name)
@@ -252,10 +216,11 @@ def _is_nullable(field: Any, version: int) -> bool:
     return bool(field.nullable_for_version_q(version) or (field.is_struct() and field.tag is not None))
 
 
-def _nested_shape(value_class: type, field: Any, version: int) -> _Shape[Any]:
+def _nested_shape(value_class: type, field: Any, version: int, *, is_flexible: bool) -> _Shape[Any]:
     nested_class = dataclass_in(get_type_hints(value_class)[field.name])
     assert nested_class is not None, f"{value_class.__name__}.{field.name} has no dataclass for its struct"
-    return _Shape(nested_class, field.array_of if field.is_array() else field, version)
+    struct = field.array_of if field.is_array() else field
+    return _Shape(nested_class, struct, version, is_flexible=is_flexible)
 
 
 def dataclass_in(hint: Any) -> type | None:
