@@ -147,6 +147,12 @@ def test_topics_and_brokers(world: BrokerWorld, version: int) -> None:
     assert [topic.name for topic in everything.topics] == ["orders"]
 
 
+@pytest.mark.parametrize("version", versions("Metadata", lowest=4))
+def test_a_member_that_asks_for_a_topic_does_not_make_it(world: BrokerWorld, version: int) -> None:
+    ask(world, Metadata(topics=("bills",)), version)
+    assert "bills" not in world.cluster.topics
+
+
 # ---- the group ------------------------------------------------------------------------------------
 
 
