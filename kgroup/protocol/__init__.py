@@ -1,5 +1,5 @@
 """The meaning of bytes: ids, hashes, subscriptions; `records` of logs and `requests` to coordinators.
 
-No files, no clock, no sockets. May import `kgroup.errors`, and kafka-python's codec. Read
-`records/entries.py` first.
+No files but its own definitions, no clock, no sockets. May import `kgroup.errors`. Read `records/entries.py`
+first.
 """

@@ -1,9 +1,7 @@
 """Reads a message field by field under Kafka's own rules, to report what is wrong with it and where.
 
-kafka-python's decoder is quick and lenient: it takes any negative length for null, reads past the
-end, and names no place. `payload.py` falls back to this reader whenever a message is not plainly
-right. The rules are those of Kafka's generated readers (`MessageDataGenerator`, 4.x) over
-`ByteBufferAccessor`; the fields, their order and their nullability come from kafka-python's fields.
+`payload.py` falls back to this reader whenever a message is not just as Kafka writes it. The rules are those
+of Kafka's generated readers (`MessageDataGenerator`, 4.x) over `ByteBufferAccessor`.
 """
 
 import re
@@ -12,48 +10,38 @@ from typing import Any, NoReturn
 from uuid import UUID
 
 from kgroup.errors import DecodeError
-from kgroup.protocol.messages import new_message
+from kgroup.protocol.value_reader import INTEGERS, STRING_MAX_BYTES, FieldCodec, StructCodec
 
-_INTEGERS = {
-    "int8": Struct(">b"),
-    "int16": Struct(">h"),
-    "uint16": Struct(">H"),
-    "int32": Struct(">i"),
-    "int64": Struct(">q"),
-}
-_STRING_MAX_BYTES = 0x7FFF
+_INTEGERS = {name: Struct(f">{letter}") for name, letter in INTEGERS.items()}
 _ENCODED_SURROGATE = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
 
 
 class StrictReader:
-    """Reads one message of `version` from `data`, beginning at `position`.
+    """Reads one message from `data`, beginning at `position`.
 
     `notes` collects what Kafka tolerates and a reader should know of. The methods raise DecodeError
     with the field's dotted path and its position in `data` for whatever Kafka refuses.
     """
 
-    def __init__(self, data: bytes, *, position: int, version: int, flexible: bool) -> None:
+    def __init__(self, data: bytes, *, position: int) -> None:
         self.data = data
         self.position = position
         self.notes: list[str] = []
-        self._version = version
-        self._flexible = flexible
 
-    def read(self, message: Any, path: str) -> Any:
-        """An object of the kafka-python class `message`; `path` is what errors call it."""
-        return self._struct(message._struct, path)
-
-    def _struct(self, struct: Any, path: str) -> Any:
+    def read(self, struct: StructCodec, path: str) -> Any:
+        """The value of a struct; `path` is what errors call it."""
         values = {
-            field.name: self._field(field, f"{path}.{field.name}")
-            for field in struct.untagged_fields(self._version)
+            field.name: self._field(field, f"{path}.{field.name}", is_flexible=struct.is_flexible)
+            if field.tag is None
+            else field.default
+            for field in struct.fields
         }
-        if self._flexible:
+        if struct.is_flexible:
             values.update(self._tagged_fields(struct, path))
-        return new_message(struct, self._version, values)
+        return struct.value_class(**values)
 
-    def _tagged_fields(self, struct: Any, path: str) -> dict[str, Any]:
-        tagged = {field.tag: field for field in struct.fields.values() if field.tag is not None}
+    def _tagged_fields(self, struct: StructCodec, path: str) -> dict[str, Any]:
+        tagged = {field.tag: field for field in struct.fields if field.tag is not None}
         values: dict[str, Any] = {}
         for _ in range(self._unsigned_varint(f"{path} tagged fields")):
             tag = self._unsigned_varint(f"{path} tag")
@@ -61,57 +49,61 @@ class StrictReader:
             if tag in tagged:
                 # Kafka does not look whether the field fills the size it was given.
                 field = tagged[tag]
-                values[field.name] = self._field(field, f"{path}.{field.name}", tagged=True)
+                values[field.name] = self._field(field, f"{path}.{field.name}", is_flexible=True)
             else:
                 self._take(size, f"{path} tag {tag}")
                 self.notes.append(f"{path} has an unknown tagged field {tag} of {size} bytes")
         return values
 
-    def _field(self, field: Any, path: str, *, tagged: bool = False) -> Any:
-        if field.is_array():
-            return self._array(field, path)
-        if field.is_struct():
-            return self._nullable_struct(field, path, tagged=tagged)
-        return self._simple(field.type_str, path, nullable=field.nullable_for_version_q(self._version))
+    def _field(self, field: FieldCodec, path: str, *, is_flexible: bool) -> Any:
+        if field.is_array:
+            return self._array(field, path, is_flexible=is_flexible)
+        if field.shape is not None:
+            return self._struct(field, field.shape, path)
+        return self._simple(field.type_name, path, nullable=field.is_nullable, is_flexible=is_flexible)
 
-    def _nullable_struct(self, field: Any, path: str, *, tagged: bool) -> Any:
-        if tagged:
-            present = self._unsigned_varint(path) > 0
-        elif field.nullable_for_version_q(self._version):
-            present = self._integer("int8", path) >= 0
-        else:
-            present = True
-        return self._struct(field, path) if present else None
+    def _struct(self, field: FieldCodec, shape: StructCodec, path: str) -> Any:
+        present = True
+        if field.is_nullable:
+            # Behind a tag a 0 or 1 stands for whether it is there, else a -1 or 1.
+            if field.tag is not None:
+                present = self._unsigned_varint(path) > 0
+            else:
+                present = self._integer("int8", path) >= 0
+        return self.read(shape, path) if present else None
 
-    def _array(self, field: Any, path: str) -> list[Any] | None:
+    def _array(self, field: FieldCodec, path: str, *, is_flexible: bool) -> tuple[Any, ...] | None:
         start = self.position
-        count = self._length("int32", path)
+        count = self._length("int32", path, is_flexible=is_flexible)
         if count < 0:
-            self._allow_null(path, start, nullable=field.nullable_for_version_q(self._version))
+            self._allow_null(path, start, nullable=field.is_nullable)
             return None
         remaining = len(self.data) - self.position
         if count > remaining:
             self._refuse(path, start, f"an array of {count} in the {remaining} bytes that are left")
-        element = field.array_of
-        if field.is_struct_array():
-            return [self._struct(element, f"{path}[{index}]") for index in range(count)]
-        return [self._simple(element.type_str, f"{path}[{index}]", nullable=False) for index in range(count)]
+        paths = (f"{path}[{index}]" for index in range(count))
+        if field.shape is not None:
+            return tuple([self.read(field.shape, each) for each in paths])
+        return tuple(
+            [self._simple(field.element, each, nullable=False, is_flexible=is_flexible) for each in paths]
+        )
 
-    def _simple(self, type_name: str, path: str, *, nullable: bool) -> Any:
+    def _simple(self, type_name: str, path: str, *, nullable: bool, is_flexible: bool) -> Any:
         if type_name in _INTEGERS:
             return self._integer(type_name, path)
         if type_name == "uuid":
             bits = int.from_bytes(self._take(16, path))
             return UUID(int=bits) if bits else None
         start = self.position
-        length = self._length("int16" if type_name == "string" else "int32", path)
+        fixed = "int16" if type_name == "string" else "int32"
+        length = self._length(fixed, path, is_flexible=is_flexible)
         if length < 0:
             self._allow_null(path, start, nullable=nullable)
             return None
         if type_name == "bytes":
             return self._take(length, path)
-        if length > _STRING_MAX_BYTES:
-            self._refuse(path, start, f"a string of {length} bytes; {_STRING_MAX_BYTES} are allowed")
+        if length > STRING_MAX_BYTES:
+            self._refuse(path, start, f"a string of {length} bytes; {STRING_MAX_BYTES} are allowed")
         return self._text(self._take(length, path), path)
 
     def _text(self, text: bytes, path: str) -> str:
@@ -125,8 +117,8 @@ class StrictReader:
         if not nullable:
             self._refuse(path, start, "null, which this field cannot be")
 
-    def _length(self, fixed: str, path: str) -> int:
-        if self._flexible:
+    def _length(self, fixed: str, path: str, *, is_flexible: bool) -> int:
+        if is_flexible:
             return self._unsigned_varint(path) - 1
         return self._integer(fixed, path)
 

@@ -9,8 +9,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, ConsumerProtocolSubscription
-
 from kgroup.errors import DecodeError
 from kgroup.protocol.payload import PREFIX_BYTES, Payload
 
@@ -83,8 +81,8 @@ class MemberBlobs:
         return self.subscription_error or self.assignment_error
 
 
-_SUBSCRIPTION = Payload(Subscription, ConsumerProtocolSubscription)
-_ASSIGNMENT = Payload(Assignment, ConsumerProtocolAssignment)
+_SUBSCRIPTION = Payload(Subscription, "ConsumerProtocolSubscription")
+_ASSIGNMENT = Payload(Assignment, "ConsumerProtocolAssignment")
 
 
 def decode_subscription(data: bytes) -> Subscription:

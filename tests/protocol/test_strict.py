@@ -1,7 +1,9 @@
 import pytest
 
 from kgroup.errors import DecodeError
-from kgroup.protocol.messages import message_class
+from kgroup.protocol.definitions import definition
+from kgroup.protocol.records.codec import record_schema
+from kgroup.protocol.records.entries import RecordType
 from kgroup.protocol.strict import StrictReader, decode_as_java
 
 # What Java 17 makes of malformed UTF-8: `new String(bytes, UTF_8)`, U+FFFD written as ?.
@@ -36,9 +38,18 @@ def test_malformed_utf_8_becomes_as_many_replacement_characters_as_in_java(text,
     assert decode_as_java(bytes.fromhex(text)) == java.replace("?", "\ufffd")
 
 
+CLASSES = {
+    payload.name: payload.value_class
+    for schema in map(record_schema, RecordType)
+    for payload in (schema.key, schema.value)
+}
+
+
 def read(name, data, *, version, flexible):
-    reader = StrictReader(bytes.fromhex(data), position=0, version=version, flexible=flexible)
-    return reader.read(message_class(name), name), reader
+    reader = StrictReader(bytes.fromhex(data), position=0)
+    read_as = definition(name)
+    assert flexible == (version in read_as.flexible_versions)
+    return reader.read(read_as.of_version(CLASSES[name], version), name), reader
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,10 @@ from uuid import UUID
 
 from hypothesis import strategies as st
 
-from kgroup.protocol.messages import message_class
 from kgroup.protocol.payload import Payload
 from kgroup.protocol.records.codec import record_schema
 from kgroup.protocol.records.entries import OffsetsEntry, RecordType
+from tests.protocol.kafka_messages import message_class
 
 INTEGERS = {
     "int8": (8, True),

@@ -2,14 +2,12 @@
 
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any
-
-from kafka.protocol.api_data import ApiData
+from typing import Final, TypeVar
 
 from kgroup.errors import DecodeError
-from kgroup.protocol import schemas
-from kgroup.protocol.payload import PREFIX_BYTES
-from kgroup.protocol.strict import StrictReader
+from kgroup.protocol.payload import PREFIX_BYTES, Payload
+
+V = TypeVar("V")
 
 
 class TransactionStatus(IntEnum):
@@ -37,14 +35,36 @@ class TransactionEntry:
     start_ms: int
 
 
-class TransactionLogKey(ApiData, load_json=schemas):  # type: ignore[misc,call-arg]  # untyped
-    """Kafka's schema of the key."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TransactionLogKey:
+    """The key as it is in the log."""
+
+    transactional_id: str
 
 
-class TransactionLogValue(ApiData, load_json=schemas):  # type: ignore[misc,call-arg]
-    """Kafka's schema of the value."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TransactionTopic:
+    """A topic's partitions in a transaction."""
+
+    topic: str
+    partition_ids: tuple[int, ...]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TransactionLogValue:
+    """The value as it is in the log."""
+
+    producer_id: int
+    producer_epoch: int
+    transaction_timeout_ms: int
+    transaction_status: int
+    transaction_partitions: tuple[TransactionTopic, ...] | None
+    transaction_last_update_timestamp_ms: int
+    transaction_start_timestamp_ms: int
+
+
+_KEY: Final = Payload(TransactionLogKey)
+_VALUE: Final = Payload(TransactionLogValue)
 _KEY_VERSION = 0
 _NEWEST_VALUE_VERSION = 1
 _VALUE_VERSION = 0  # what a broker without flexible transaction records writes; all brokers read it
@@ -55,27 +75,33 @@ def encode_transaction(entry: TransactionEntry) -> tuple[bytes, bytes]:
     topics: dict[str, list[int]] = {}
     for topic, partition in sorted(entry.partitions):
         topics.setdefault(topic, []).append(partition)
+    partitions = tuple(
+        TransactionTopic(topic=topic, partition_ids=tuple(numbers)) for topic, numbers in topics.items()
+    )
     value = TransactionLogValue(
-        version=_VALUE_VERSION,
         producer_id=entry.producer_id,
         producer_epoch=entry.producer_epoch,
         transaction_timeout_ms=entry.timeout_ms,
         transaction_status=int(entry.status),
         # As Kafka's TransactionLog, which reads a list for every other state, if of nothing.
-        transaction_partitions=None if entry.status is TransactionStatus.EMPTY else list(topics.items()),
+        transaction_partitions=None if entry.status is TransactionStatus.EMPTY else partitions,
         transaction_last_update_timestamp_ms=entry.last_update_ms,
         transaction_start_timestamp_ms=entry.start_ms,
     )
-    key = TransactionLogKey(version=_KEY_VERSION, transactional_id=entry.transactional_id)
-    return bytes(key.encode()), bytes(value.encode())
+    key = TransactionLogKey(transactional_id=entry.transactional_id)
+    return _written(_KEY, key, _KEY_VERSION), _written(_VALUE, value, _VALUE_VERSION)
+
+
+def _written(payload: Payload[V], value: V, version: int) -> bytes:
+    return version.to_bytes(PREFIX_BYTES) + payload.encode(value, version)
 
 
 def decode_transaction(key: bytes, value: bytes | None) -> TransactionEntry | None:
     """The entry, None for a tombstone. Raises DecodeError for other bytes."""
     if value is None:
         return None
-    name = _read(TransactionLogKey, key, _KEY_VERSION)
-    body = _read(TransactionLogValue, value, _NEWEST_VALUE_VERSION)
+    name = _read(_KEY, key, _KEY_VERSION)
+    body = _read(_VALUE, value, _NEWEST_VALUE_VERSION)
     try:
         status = TransactionStatus(body.transaction_status)
     except ValueError as error:
@@ -96,11 +122,8 @@ def decode_transaction(key: bytes, value: bytes | None) -> TransactionEntry | No
     )
 
 
-def _read(message: Any, data: bytes, newest_version: int) -> Any:
+def _read(payload: Payload[V], data: bytes, newest_version: int) -> V:
     version = int.from_bytes(data[:PREFIX_BYTES], signed=True)
     if len(data) < PREFIX_BYTES or not 0 <= version <= newest_version:
-        raise DecodeError(message.__name__, at=0, why=f"version {version} in {len(data)} bytes")
-    flexible = message.flexible_version_q(version)
-    return StrictReader(data, position=PREFIX_BYTES, version=version, flexible=flexible).read(
-        message, message.__name__
-    )
+        raise DecodeError(payload.name, at=0, why=f"version {version} in {len(data)} bytes")
+    return payload.decode(data, version).value

@@ -7,7 +7,8 @@ what JSON has as epoch ms of a commit, state or assignment is a timestamp, bytes
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, Union, get_args, get_origin, get_type_hints
 
-from kgroup.protocol.payload import JsonField, dataclass_in
+from kgroup.protocol.definitions import dataclass_in
+from kgroup.protocol.payload import JsonField
 from kgroup.protocol.records.codec import RecordSchema, record_schema
 from kgroup.protocol.records.entries import RecordType
 

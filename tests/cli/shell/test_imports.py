@@ -33,7 +33,7 @@ HEAVY = frozenset(
         "wcwidth.table_wide",
     }
 )
-SCAN = {"numpy", "pyarrow", "kafka.protocol.schemas"}
+SCAN = {"numpy", "pyarrow"}
 COLUMNS = SCAN | {"pyarrow.compute", "llvmlite"}
 """llvmlite loads machine code where there is some, which a log of 0.3 MB is worth. numba only makes it:
 tests/scan/kernels/test_tiers.py."""
@@ -84,13 +84,13 @@ def imported(*arguments: str) -> set[str]:
         (["--version"], set()),
         (["find-coordinator", "payments"], set()),
         *(([name, "--help"], set()) for name in ("assign", "decode", "lag-report", "replay", "simulate")),
-        (["decode", LIVES, "-q", "-o", "jsonl"], {"kafka.protocol.schemas"}),
+        (["decode", LIVES, "-q", "-o", "jsonl"], set()),
         (["find-coordinator", "東京"], {"wcwidth.table_wide"}),
-        (["decode", LIVES, "-q"], {"kafka.protocol.schemas", "wcwidth.table_wide"}),
-        (["lag-report", LIVES, "-q"], {"kafka.protocol.schemas"}),
-        (["lag-report", LIVES, "-q", "-o", "csv"], {"kafka.protocol.schemas"}),
+        (["decode", LIVES, "-q"], {"wcwidth.table_wide"}),
+        (["lag-report", LIVES, "-q"], set()),
+        (["lag-report", LIVES, "-q", "-o", "csv"], set()),
         (["lag-report", LIVES, "-q", "--status"], COLUMNS | {"kgroup.lag.status.columns"}),
-        (["replay", LIVES, "-q", "--group", "orders-app"], {"kafka.protocol.schemas"}),
+        (["replay", LIVES, "-q", "--group", "orders-app"], set()),
         (["groups", LIVES, "-q"], COLUMNS),
         (["commits", "orders-app", LIVES, "-q"], SCAN),
     ],

@@ -5,14 +5,17 @@ from random import Random
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 
 from kgroup.errors import InputError
-from kgroup.protocol.messages import message_class
+from kgroup.protocol.definitions import definition
 from kgroup.protocol.records.codec import decode_entry, decode_key, encode_entry, record_schema
 from kgroup.protocol.records.consumer_group import ConsumerGroupMetadataValue
 from kgroup.protocol.records.entries import OffsetsEntry, RecordType, Undecodable
 from kgroup.protocol.records.keys import ConsumerGroupMetadataKey, GroupMetadataKey, OffsetCommitKey
 from kgroup.protocol.records.values import GroupMetadataValue, OffsetCommitValue
+from kgroup.protocol.subscription import Assignment, Subscription
+from tests.protocol.kafka_messages import message_class
 from tests.protocol.mutations import mutate, one_record_of_each_kind
 from tests.protocol.values_strategy import entries, required_defaults
 
@@ -286,9 +289,8 @@ def test_the_definitions_are_those_of_kafka(record_type):
         latest = schema.latest_value_version if payload is schema.value else 0
         assert (kafka["lowest"], kafka["highest"]) == (0, latest)
         for version, wire in kafka["versions"].items():
-            message = message_class(payload.name)
-            flexible = message.flexible_version_q(int(version))
-            assert described(message._struct, int(version), flexible) == wire
+            read = definition(payload.name).of_version(payload.value_class, int(version))
+            assert described(read) == wire
 
 
 @pytest.mark.parametrize("record_type", RecordType)
@@ -302,40 +304,56 @@ def test_what_a_version_lacks_has_the_default_of_the_definition(record_type):
                 assert defaults[field.name] == field.default
 
 
-def described(struct, version, flexible):
+def described(struct):
     """A struct in the form of record_schemas.json."""
     wire = [
-        {"name": field.name, "type": described_type(field, version, flexible)}
-        for field in struct.untagged_fields(version)
+        {"name": field.name, "type": described_type(field, struct.is_flexible)}
+        for field in struct.fields
+        if field.tag is None
     ]
-    if flexible:
-        tagged = [field for field in struct.fields.values() if field.tagged_field_q(version)]
-        wire.append(
-            {
-                "tagged_fields": [
-                    {"tag": field.tag, "name": field.name, "type": described_type(field, version, True)}
-                    for field in tagged
-                ]
-            }
-        )
+    if struct.is_flexible:
+        tagged = [
+            {"tag": field.tag, "name": field.name, "type": described_type(field, True)}
+            for field in struct.fields
+            if field.tag is not None
+        ]
+        wire.append({"tagged_fields": tagged})
     return wire
 
 
-def described_type(field, version, flexible):
-    if field.is_struct():
-        return {"struct": described(field, version, flexible)}
-    nullable = field.nullable_for_version_q(version)
-    if field.is_struct_array():
-        element = {"struct": described(field.array_of, version, flexible)}
-        return {"array": element, "compact": flexible, "nullable": nullable}
-    if field.is_array():
-        element = simple_type(field.array_of, flexible, nullable=False)
-        return {"array": element, "compact": flexible, "nullable": nullable}
-    return simple_type(field, flexible, nullable)
+def described_type(field, flexible):
+    if field.shape is not None:
+        element = {"struct": described(field.shape)}
+    else:
+        element = simple_type(
+            field.element or field.type_name, flexible, field.is_nullable and not field.is_array
+        )
+    if not field.is_array:
+        return element
+    return {"array": element, "compact": flexible, "nullable": field.is_nullable}
 
 
-def simple_type(field, flexible, nullable):
-    name = field.type_str.upper()
+def simple_type(type_name, flexible, nullable):
+    name = type_name.upper()
     if name not in ("STRING", "BYTES"):
         return name
     return ("COMPACT_" if flexible else "") + ("NULLABLE_" if nullable else "") + name
+
+
+def test_definitions_are_read_as_kafka_python_reads_them():
+    """Its own of the consumer protocol, too, which are not among Kafka's records."""
+    kafka_python = {
+        "ConsumerProtocolSubscription": (ConsumerProtocolSubscription, Subscription),
+        "ConsumerProtocolAssignment": (ConsumerProtocolAssignment, Assignment),
+    }
+    for name, (message, value_class) in kafka_python.items():
+        ours = definition(name)
+        assert ours.latest_version == message.max_version
+        for version in range(ours.latest_version + 1):
+            fields = ours.of_version(value_class, version).fields
+            theirs = message._struct.untagged_fields(version)
+            assert [(field.name, field.is_nullable, field.is_array) for field in fields] == [
+                (field.name, bool(field.nullable_for_version_q(version)), field.is_array())
+                for field in theirs
+            ]
+            assert not message.flexible_version_q(version)

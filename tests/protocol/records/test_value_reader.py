@@ -10,7 +10,6 @@ from kafka.protocol.schemas.fields.codecs.encode_buffer import EncodeBuffer
 
 from kgroup.errors import DecodeError, InputError
 from kgroup.protocol import payload
-from kgroup.protocol.messages import TaggedNullableStruct, message_class, new_message
 from kgroup.protocol.payload import Payload
 from kgroup.protocol.records import codec
 from kgroup.protocol.records.codec import decode_entry, encode_entry, record_schema
@@ -19,6 +18,7 @@ from kgroup.protocol.records.entries import OffsetsEntry, Undecodable
 from kgroup.protocol.records.values import GroupMetadataValue
 from kgroup.protocol.value_reader import FieldCodec, StructCodec, read_varint, struct_reader
 from kgroup.protocol.value_writer import write_varint
+from tests.protocol.kafka_messages import TaggedNullableStruct, message_class, new_message
 from tests.protocol.mutations import mutate, one_record_of_each_kind
 from tests.protocol.values_strategy import entries
 

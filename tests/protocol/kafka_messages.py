@@ -1,8 +1,4 @@
-"""Kafka's message definitions for the offsets topic, loaded into kafka-python's codec.
-
-The JSON files in `schemas/` are in the format of Kafka's own message definitions. Objects of these
-classes never leave `kgroup.protocol`: `payload.py` turns them into the dataclasses of the same names.
-"""
+"""The message definitions as kafka-python reads them: what tests hold our own reading of them against."""
 
 from functools import cache
 from typing import Any
