@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from kgroup.broker.commit_bytes import encode_fast
 from kgroup.broker.offsets_log import decode_records, encode_records
+from kgroup.errors import InputError
 from kgroup.group.coordinator.step import OffsetsRecord
 from kgroup.log.files.segment import read_segment
 from kgroup.log.format.batch import Batch, encode_batch
@@ -46,19 +47,31 @@ def test_the_fast_way_to_bytes_equals_the_plain_one(
     assert encode_fast(entry) == encode_entry(entry)
 
 
-@pytest.mark.parametrize("length", [0, 1, 125, 126, 127, 128, 129, 16_383, 16_384])
-@pytest.mark.parametrize("letter", ["m", "\u00fc"])
-def test_metadata_of_any_length_has_the_right_bytes(length: int, letter: str) -> None:
+def with_metadata(metadata: str) -> OffsetsEntry:
     value = OffsetCommitValue(
-        offset=1, leader_epoch=2, metadata=letter * length, commit_timestamp=3, topic_id=UUID(int=4)
+        offset=1, leader_epoch=2, metadata=metadata, commit_timestamp=3, topic_id=UUID(int=4)
     )
-    entry = OffsetsEntry(
+    return OffsetsEntry(
         type=RecordType.OFFSET_COMMIT,
         key=OffsetCommitKey(group="g", topic="t", partition=0),
         value=value,
         value_version=4,
     )
+
+
+@pytest.mark.parametrize("length", [0, 1, 125, 126, 127, 128, 129, 16_382, 16_383])
+@pytest.mark.parametrize("letter", ["m", "\u00fc", "mm"])
+def test_metadata_of_any_length_has_the_right_bytes(length: int, letter: str) -> None:
+    entry = with_metadata(letter * length)
     assert encode_fast(entry) == encode_entry(entry)
+
+
+def test_metadata_that_no_string_of_kafka_holds_is_refused() -> None:
+    """No client can have sent it: a request's strings have the same limit, 32,767 bytes."""
+    assert encode_fast(with_metadata("m" * 32_767)) == encode_entry(with_metadata("m" * 32_767))
+    for metadata in ("m" * 32_768, "\u00fc" * 16_384):
+        with pytest.raises(InputError, match="a string of 32768 bytes; 32767 are allowed"):
+            encode_fast(with_metadata(metadata))
 
 
 @pytest.mark.parametrize("version", [0, 1, 2, 3])
