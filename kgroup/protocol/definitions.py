@@ -8,7 +8,6 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from typing import Any, Final, get_args, get_type_hints
 
 from kgroup.protocol import schemas
@@ -39,8 +38,9 @@ def definition(name: str) -> Definition:
     loader = schemas.__loader__  # it also knows the files of a kgroup that is one archive
     assert loader is not None
     assert schemas.__file__ is not None
-    path = Path(schemas.__file__).with_name(f"{name}.json")
-    read = json.loads(loader.get_data(str(path)))  # type: ignore[attr-defined]  # every loader of files has it
+    # Not by a Path, which takes the `./` off that an archive's loader knows its files by.
+    path = schemas.__file__.rpartition("__init__")[0] + f"{name}.json"
+    read = json.loads(loader.get_data(path))  # type: ignore[attr-defined]  # every loader of files has it
     return Definition(
         name=read["name"],
         latest_version=_versions(read["validVersions"])[-1],
