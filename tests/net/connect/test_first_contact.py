@@ -1,10 +1,12 @@
 """Which of several servers is spoken to, and how often a login is tried."""
 
 import asyncio
+import gc
 import socket
 import struct
 import sys
 import threading
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -126,6 +128,32 @@ def test_what_is_wrong_with_each_is_told_in_their_order():
         f"no broker answers: {names[0]}: closed the connection; {names[1]}: Connection refused;"
         f" {names[2]}: no answer in 1.5 s; security.protocol is PLAINTEXT"
     )
+
+
+@pytest.mark.parametrize("other", [closing, silent, nobody])
+@pytest.mark.parametrize("tls", [False, True])
+def test_no_connection_is_left_to_the_garbage_collector(tmp_path: Path, other, tls):
+    authority = Certified.authority("ours")
+    server = authority.issue("127.0.0.1").server(tmp_path)
+
+    def speak(connection: socket.socket) -> None:
+        with server.wrap_socket(connection, server_side=True) if tls else connection as spoken_with:
+            answer_versions(spoken_with, [])
+            listen(spoken_with)
+
+    properties = {"ssl.truststore.certificates": authority.pem, "request.timeout.ms": "500"}
+    config = client_config(properties | {"security.protocol": "SSL" if tls else "PLAINTEXT"})
+    threads = set(threading.enumerate())
+    with warnings.catch_warnings(record=True) as warned, other() as stranger, listener(speak) as broker:
+        warnings.simplefilter("always", ResourceWarning)
+        with pytest.raises(SourceError):
+            require_broker([stranger], config)
+        assert require_broker([stranger, broker], config | {"request_timeout_ms": int(ALL_DAY)}) == broker
+        for thread in set(threading.enumerate()) - threads:
+            if thread.name.endswith("(open)"):
+                thread.join()
+        gc.collect()
+    assert [str(each.message) for each in warned if "raddr" in str(each.message)] == []
 
 
 def answer_versions(connection: socket.socket, spoken: list[tuple[int, int, int]]) -> None:
