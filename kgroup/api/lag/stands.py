@@ -6,12 +6,10 @@ keeps the last step of each key: the time it reached its position.
 
 from dataclasses import replace
 
-import numpy as np
-
+from kgroup.api.lag.group_spans import GroupSpans, group_spans, rows_within
 from kgroup.lag.findings.model import GroupFacts, PartitionFacts
 from kgroup.lag.findings.standstill import has_unread
 from kgroup.protocol.topic_partition import TopicPartition
-from kgroup.scan.kernels.gather import numbers, values_of
 from kgroup.scan.reductions.last_commits import LastCommits
 
 
@@ -20,7 +18,7 @@ class Stands:
 
     def __init__(self, last: LastCommits) -> None:
         self._moves = last.moves
-        self._of_groups: dict[str, slice] | None = None
+        self._spans: GroupSpans | None = None
 
     def put_to(self, facts: GroupFacts) -> GroupFacts:
         """The facts with `stood_since_ms` where the last commits all repeat an offset."""
@@ -38,27 +36,16 @@ class Stands:
     def _moved(self, group_id: str) -> dict[TopicPartition, tuple[int, int]]:
         """The offset that the last step of each partition led to, and when; none if the group is in two.
 
-        Which of the two is newer is for others to say. It happens to groups from before the offsets topic
-        had as many partitions as now.
+        Which of the two is newer is for others to say.
         """
-        if self._of_groups is None:
-            self._of_groups = {}
-            self._table = self._moves
-            groups = self._table["group"].to_pylist()
-            order = np.array(sorted(range(len(groups)), key=lambda row: str(groups[row])), np.int64)
-            self._table = self._table.take(numbers(order))
-            begin = 0
-            for row in range(1, len(order) + 1):
-                if row == len(order) or groups[order[row]] != groups[order[begin]]:
-                    self._of_groups[str(groups[order[begin]])] = slice(begin, row)
-                    begin = row
-        rows = self._of_groups.get(group_id, slice(0))
-        table = self._table.slice(rows.start or 0, rows.stop - (rows.start or 0))
-        if len(set(values_of(table["offsets_partition"]).tolist())) > 1:
+        if self._spans is None:
+            self._spans = group_spans(self._moves)
+        spans = self._spans.get(group_id, [])
+        if len(spans) != 1:
             return {}
         return {
             (row["topic"], row["partition"]): (row["offset"], row["commit_timestamp"])
-            for row in table.to_pylist()
+            for row in rows_within(self._moves, spans[0]).to_pylist()
         }
 
 

@@ -9,8 +9,8 @@ from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from kgroup.api.lag.group_spans import group_spans, rows_within
 from kgroup.api.lag.past_ends import PastEnds
 from kgroup.errors import SourceError
 from kgroup.history.timeline.model import CauseKind, Timeline
@@ -84,18 +84,10 @@ class Steps:
         self._past_ends = past_ends
         self._changes = last.membership_changes
         self._table = longest
-        self._codes: dict[str, int] = {}
+        self._spans = group_spans(longest)
         self._standing_out: set[str] = set()
-        if not self._table.num_rows:
-            return
-        self._groups = values_of(self._table["group"])
-        firsts = np.unique(self._groups, return_index=True)[1]
-        named = self._table["group"].take(numbers(firsts)).to_pylist()
-        self._codes = dict(zip(map(str, named), self._groups[firsts].tolist(), strict=True))
-        with_one: set[int] = set()
-        for of_partition in of_offsets_partitions(self._table):
-            with_one.update(_with_one(of_partition).tolist())
-        self._standing_out = {name for name, code in self._codes.items() if code in with_one}
+        for of_partition in of_offsets_partitions(longest):
+            self._standing_out.update(_with_one(of_partition))
 
     def put_to(self, facts: GroupFacts, grown: Sequence[Growth] = ()) -> GroupFacts:
         """The facts with the steps of the group's partitions; as they are if none can have gone too far."""
@@ -126,11 +118,8 @@ class Steps:
         return replace(facts, partitions=partitions)
 
     def _rows(self, group_id: str) -> list[_Row]:
-        if group_id not in self._codes:
-            return []
-        places = np.flatnonzero(self._groups == self._codes[group_id])
-        rows: list[_Row] = self._table.take(numbers(places)).to_pylist()
-        return rows
+        spans = self._spans.get(group_id, ())
+        return [row for span in spans for row in rows_within(self._table, span).to_pylist()]
 
     def _may_go_too_far(self, place: TopicPartition, rows: Sequence[_Row], group_id: str) -> bool:
         """Whether its longest step stands out and went to the end of a log that is here."""
@@ -203,14 +192,14 @@ class Steps:
             return [None] * len(times_ms)  # reading the log itself reports it
 
 
-def _with_one(table: pa.Table) -> NDArray[np.int64]:
-    """The groups, by their codes, with a step that is longer than others of its partition by far.
+def _with_one(table: pa.Table) -> set[str]:
+    """The groups with a step that is longer than others of its partition by far.
 
     The steps are of one offsets partition.
     """
     known = np.flatnonzero(values_of(table["from_log_offset"]) != UNKNOWN)
     if not len(known):
-        return known
+        return set()
     # The rows are sorted by key, so those of each lie together.
     keys = [values_of(table[name])[known] for name in ("group", "topic", "partition")]
     starts = np.flatnonzero(begins_of(keys))
@@ -222,7 +211,7 @@ def _with_one(table: pa.Table) -> NDArray[np.int64]:
     ties = np.add.reduceat((length == longest[of_key]).astype(np.int64), starts)
     counts = np.diff(np.append(starts, len(known)))
     far = (longest >= LEAST) & (longest > LONGER * second) & (ties == 1) & (counts > OTHERS)
-    return np.unique(keys[0][starts[far]])
+    return set(map(str, table["group"].take(numbers(known[starts[far]])).to_pylist()))
 
 
 def _beyond(end: int | None, offset: int) -> int | None:

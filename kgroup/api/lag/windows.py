@@ -1,12 +1,12 @@
 """The last commits of each key that a scan of the log kept, one by one or in columns."""
 
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import Final
 
 import numpy as np
 
 from kgroup.api.lag.arrow_commits import dictionary_of
+from kgroup.api.lag.group_spans import group_spans
 from kgroup.lag.measures.rows import LagRow
 from kgroup.lag.status.columns import UNKNOWN, CommitColumns, Int64s, WindowColumns
 from kgroup.lag.status.numbers import Numbers
@@ -44,12 +44,8 @@ class Windows:
         self._offsets_partitions = values_of(keys["offsets_partition"])
         self._partitions = values_of(keys["partition"])
         self._topics, self._topic_of = dictionary_of(keys, "topic")
-        groups, group_of = dictionary_of(keys, "group")
-        bounds = starts_of(keys, ("offsets_partition", "group")).tolist()
-        self._groups: dict[str, list[slice]] = {}
-        """Which of the keys are a group's: all of an offsets partition follow each other."""
-        for start, stop in pairwise((*bounds, len(starts))):
-            self._groups.setdefault(groups[group_of[start]], []).append(slice(start, stop))
+        self._groups = group_spans(keys)
+        """Which of the keys are a group's."""
         self._numbered: tuple[str, dict[tuple[str, int], int]] | None = None
         """The group that was asked for last, and by topic and partition which of the keys it is."""
 
