@@ -10,7 +10,7 @@ import random
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -39,6 +39,12 @@ from kgroup.net.connect.properties import client_config, parse_servers
 from kgroup.protocol.connect_protocol import assignment_text, connect_version, worker_state_text
 from kgroup.protocol.records.codec import decode_entry
 from kgroup.protocol.records.entries import OffsetsEntry
+from kgroup.protocol.records.transaction_state import (
+    TransactionEntry,
+    TransactionStatus,
+    decode_transaction,
+    encode_transaction,
+)
 from kgroup.protocol.records.values import GroupMetadataValue
 from kgroup.protocol.share_state import SHARE_STATE_TOPIC
 from kgroup.protocol.sticky_user_data import decode_cooperative, decode_sticky
@@ -99,11 +105,37 @@ def records() -> tuple[tuple[bytes | None, bytes | None], ...]:
 @cache
 def share_states() -> tuple[tuple[bytes | None, bytes | None], ...]:
     """Keys and values of records about the state of share groups."""
-    paths = sorted((FIXTURES / "4.3.1" / "lives").glob("__share_group_state-*/*.log"))
+    return _records_of("4.3.1/lives/__share_group_state-*/*.log")
+
+
+def _records_of(pattern: str) -> tuple[tuple[bytes | None, bytes | None], ...]:
+    paths = sorted(FIXTURES.glob(pattern))
+    assert paths, pattern
     items = [item for path in paths for item in read_records(read_segment(path), str(path))]
     return tuple(
         (record.key, record.value) for item in items if isinstance(item, tuple) for record in item[1]
     )
+
+
+@cache
+def transactions() -> tuple[tuple[bytes | None, bytes | None], ...]:
+    """Keys and values of a transaction coordinator's records: of a broker, and of ours at every status."""
+    entry = TransactionEntry(
+        transactional_id="till-7",
+        producer_id=4000,
+        producer_epoch=3,
+        timeout_ms=60_000,
+        status=TransactionStatus.EMPTY,
+        partitions=(),
+        last_update_ms=1_700_000_000_000,
+        start_ms=1_699_999_999_000,
+    )
+    partitions = (("orders", 0), ("orders", 2), ("__consumer_offsets", 49))
+    ours = [
+        encode_transaction(replace(entry, status=status, partitions=partitions if status else ()))
+        for status in TransactionStatus
+    ]
+    return (*_records_of("log_dirs/4.3.1/__transaction_state-*/*.log"), *ours)
 
 
 @cache
@@ -162,6 +194,11 @@ def damaged_record(rng: random.Random) -> bytes:
 def damaged_share_state(rng: random.Random) -> bytes:
     """The same of a record of `__share_group_state`, and at times of one of the other topic."""
     return _damaged(rng, *rng.choice(share_states() if rng.random() < 0.9 else records()))
+
+
+def damaged_transaction(rng: random.Random) -> bytes:
+    """The same of a record of `__transaction_state`."""
+    return _damaged(rng, *rng.choice(transactions()))
 
 
 def _damaged(rng: random.Random, key: bytes | None, value: bytes | None) -> bytes:
@@ -236,6 +273,12 @@ def play_record(raw: bytes) -> None:
     entry = decode_entry(key, value)
     json.loads(to_json(_entry_json(entry, {})))
     entry_text(entry, {})
+
+
+def play_transaction(raw: bytes) -> None:
+    """It is decoded, or refused with a reason."""
+    key, value = split_record(raw)
+    tried(lambda: decode_transaction(key or b"", value))
 
 
 def play_blob(raw: bytes) -> None:
@@ -352,6 +395,7 @@ TARGETS: Final[Mapping[str, Callable[[random.Random], None]]] = {
     "segment": Target(draw=damaged_segment, play=play_segment, costly=True),
     "record": Target(draw=damaged_record, play=play_record),
     "share-state": Target(draw=damaged_share_state, play=play_share_state),
+    "transaction": Target(draw=damaged_transaction, play=play_transaction),
     "member-blob": Target(draw=lambda rng: mutated(rng, rng.choice(blobs()) or b"\0"), play=play_blob),
     "payload": Target(draw=damaged_payload, play=play_payload),
     "index": Target(
