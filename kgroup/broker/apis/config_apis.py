@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from kafka.protocol.admin.configs import DescribeConfigsResponse, IncrementalAlterConfigsResponse
 
+from kgroup.broker.apis.words import fitting
 from kgroup.broker.config_values import whole_number
 from kgroup.broker.group_configs import CONFIGS, broker_value, group_config_problem
 from kgroup.broker.node import BrokerNode
@@ -57,7 +58,7 @@ def describe_configs(node: BrokerNode, call: Call, now_ms: int) -> None:
             result(
                 version=version,
                 error_code=error,
-                error_message=message,
+                error_message=fitting(message),
                 resource_type=resource.resource_type,
                 resource_name=resource.resource_name,
                 configs=[each for each in configs if not names or each.name in names],

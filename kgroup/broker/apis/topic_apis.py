@@ -7,6 +7,7 @@ from typing import Any, Final
 from kafka.protocol.admin.topics import CreatePartitionsResponse, CreateTopicsResponse, DeleteTopicsResponse
 
 from kgroup.broker.apis.given_topics import Doubt, deletions, given_topics
+from kgroup.broker.apis.words import fitting
 from kgroup.broker.cluster import Cluster
 from kgroup.broker.node import BrokerNode
 from kgroup.broker.topic_settings import config_problem, topic_configs
@@ -109,7 +110,7 @@ def _words_of_new(cluster: Cluster, error: E, name: str, partitions: int, replic
         case E.NONE:
             return None
         case E.INVALID_TOPIC_EXCEPTION:
-            return f"Topic name is invalid: {topic_name_problem(name)}"
+            return fitting(f"Topic name is invalid: {topic_name_problem(name)}")
         case E.TOPIC_ALREADY_EXISTS:
             return f"Topic '{name}' already exists."
         case E.INVALID_PARTITIONS:

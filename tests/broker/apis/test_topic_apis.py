@@ -461,3 +461,23 @@ def test_a_topics_setting_has_a_type_and_all_that_it_could_come_from(
     [config] = [each for each in result.configs if each.name == name]
     synonyms = [(each.name, each.value, each.source) for each in config.synonyms]
     assert (config.value, config.config_source, config.config_type, synonyms) == shown
+
+
+@pytest.mark.parametrize("name", ["x" * 32_767, "\u20ac" * 10_922])
+@pytest.mark.parametrize("version", [2, 4])
+def test_words_on_a_name_of_any_length_fit_into_an_answer(
+    world: BrokerWorld, version: int, name: str
+) -> None:
+    words = [create(world, version=version, name=name).error_message]
+    for kind in (TOPIC, BROKER):
+        resource = DescribeConfigsRequest.DescribeConfigsResource(
+            resource_type=kind, resource_name=name, configuration_keys=None
+        )
+        request = DescribeConfigsRequest(
+            version=version, resources=[resource], include_synonyms=False, include_documentation=False
+        )
+        [result] = world.ask(request).results
+        words.append(result.error_message)
+    for of_name in words:
+        assert name[:10_000] in of_name
+        assert 32_764 < len(of_name.encode()) < 32_768
