@@ -12,8 +12,9 @@ from kgroup.group.coordinator.offsets import FetchTopic
 from kgroup.group.coordinator.settings import GroupSettings
 from kgroup.group.coordinator.step import OffsetsRecord, Request, Step
 from kgroup.protocol.error_codes import ErrorCode
-from kgroup.protocol.records.entries import OffsetsEntry, TransactionMarker
-from kgroup.protocol.records.values import OffsetCommitValue
+from kgroup.protocol.records.entries import OffsetsEntry, RecordType, TransactionMarker
+from kgroup.protocol.records.keys import GroupMetadataKey
+from kgroup.protocol.records.values import GroupMetadataValue, OffsetCommitValue
 from kgroup.protocol.requests.coordinator import (
     CommitPartition,
     CommitTopic,
@@ -478,6 +479,19 @@ def test_a_join_that_came_to_nothing_makes_no_group_of_consumers() -> None:
         world.play("commit - orders/0=1", "join m1 two-step", f"advance {12 * HOUR_MS}", *reloads)
         world.run("commit - orders/1=1")
         assert expired(world, DAY_MS + HOUR_MS) == [f"at {DAY_MS}: log orders-0 tombstone"]
+
+
+def test_a_group_whose_record_has_no_protocol_type_is_of_simple_consumers() -> None:
+    """Kafka's own loading (`GroupMetadataManager.replay`) takes an empty type for none."""
+    world = ScriptWorld(RETAINED)
+    world.run("commit - orders/0=1")
+    value = GroupMetadataValue(
+        protocol_type="", generation=0, protocol=None, leader=None, current_state_timestamp=0, members=()
+    )
+    entry = OffsetsEntry(RecordType.GROUP_METADATA, GroupMetadataKey(group=GROUP), value, 3)
+    world.log.append(replace(world.log[-1], offset=world.log[-1].offset + 1, entry=entry))
+    world.play("reload", f"advance {12 * HOUR_MS}", "commit - orders/1=1")
+    assert expired(world, DAY_MS + HOUR_MS) == [f"at {DAY_MS}: log orders-0 tombstone"]
 
 
 def test_an_empty_group_without_offsets_goes_with_the_next_check() -> None:

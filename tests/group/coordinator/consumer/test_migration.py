@@ -359,6 +359,12 @@ def test_who_takes_the_last_new_members_place_by_the_other_protocol_has_its_targ
         old: {"orders": [0, 1]},
         back.member_id: {"orders": [2, 3]},
     }
+    # The one that took the place has a session, too, though nobody rebalances.
+    world.advance(9_999)
+    assert world.classic_heartbeat(old, 2) is E.NONE
+    world.advance(1)
+    assert world.classic_heartbeat(old, 2) is E.REBALANCE_IN_PROGRESS
+    assert [member.member_id for member in world.coordinator.describe(GROUP).members] == [old]
 
 
 def test_a_group_that_is_classic_again_goes_on_from_its_own_epoch() -> None:
