@@ -112,3 +112,11 @@ def test_it_knows_the_times_and_the_keys() -> None:
 def test_another_number_of_records_than_it_is_told_is_for_others(count: int) -> None:
     raw = batch_of(log_records([(NOW_MS, None, b"v", ()), (NOW_MS, None, b"v", ())]))
     assert walk(raw, HEADER_SIZE, count, NOW_MS) is None
+
+
+def test_what_stands_behind_the_fields_of_a_record_is_for_others() -> None:
+    fields = b"\0\0\0\1\2v\0"  # attributes, time, offset, no key, a value of one byte, no headers
+    assert walk(bytes([2 * len(fields)]) + fields, 0, 1, NOW_MS) == Walked(NOW_MS, NOW_MS, keyed=False)
+    for behind in (b"\0", b"\1"):
+        longer = fields + behind
+        assert walk(bytes([2 * len(longer)]) + longer, 0, 1, NOW_MS) is None
