@@ -359,11 +359,7 @@ class RoundsEnd(CoordinatorChecker):
             began.deserted_to_ms = None
         if group is not None and began.of_first and sends_back(ticket.body, group, self.scene.settings):
             # They hear of it with the flush; a node that stood still ends the round before.
-            began.sent_back |= {
-                waiting.body.member_id
-                for waiting in self.scene.tickets.values()
-                if isinstance(waiting.body, JoinGroup) and waiting.body.group_id == group.group_id
-            }
+            began.sent_back |= {name for name, member in group.members.items() if member.awaits_join}
 
     def answered(self, ticket: Ticket, reply: ReplyBody, now_ms: int) -> None:
         """A newcomer sent back has until the end of the initial delay, like all who wait in a first round."""
