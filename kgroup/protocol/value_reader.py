@@ -193,8 +193,6 @@ def _simple(type_name: str, *, is_nullable: bool, is_flexible: bool) -> Read:
             return _bytes(_length(">i", is_flexible=is_flexible), is_nullable)
         case "uuid":
             return _uuid
-        case "bool":
-            return _bool
         case _:
             layout = Struct(f">{INTEGERS[type_name]}")
             return lambda data, at: (layout.unpack_from(data, at)[0], at + layout.size)
@@ -231,12 +229,6 @@ def _uuid(data: bytes, at: int) -> tuple[Any, int]:
     if len(raw) < 16:
         raise _OddError
     return (UUID(bytes=raw) if any(raw) else None), at + 16
-
-
-def _bool(data: bytes, at: int) -> tuple[Any, int]:
-    if data[at] > 1:
-        raise _OddError
-    return data[at] == 1, at + 1
 
 
 def _null(length: int, is_nullable: bool) -> Any:

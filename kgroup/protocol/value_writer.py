@@ -125,8 +125,6 @@ def _simple(type_name: str, *, is_flexible: bool) -> Write:
             return _bytes(_length(">i", is_flexible=is_flexible))
         case "uuid":
             return lambda value, out: out.extend(_NO_ID if value is None else value.bytes)
-        case "bool":
-            return lambda value, out: out.append(1 if value else 0)
         case _:
             pack = Struct(f">{INTEGERS[type_name]}").pack
             return lambda value, out: out.extend(pack(value))

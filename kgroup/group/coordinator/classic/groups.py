@@ -240,11 +240,10 @@ class ClassicGroups:
         """A group without members that nobody knows of yet."""
         return ClassicGroup(group_id, self._turn.now_ms)
 
-    def abandon(self, group_id: str, error: ErrorCode) -> None:
-        """Another kind takes the group over: waiting members get `error`, and its deadlines are void."""
+    def abandon(self, group_id: str) -> None:
+        """Another kind takes the group over, in which nobody waits any more: its deadlines are void."""
         group = self._groups.get(group_id)
         if group is not None:
-            self._rules.unload(group, error)
             self._rules.forget_deadlines(group)
 
     def send_back(self, group_id: str, error: ErrorCode) -> None:

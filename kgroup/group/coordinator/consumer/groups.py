@@ -201,7 +201,7 @@ class ConsumerGroups:
             return ConsumerGroup(body.group_id)
         if not classic.is_empty:
             return self._migration.upgraded(body.group_id, plan)
-        plan.before.append(lambda: self._classic.abandon(body.group_id, E.REBALANCE_IN_PROGRESS))
+        plan.before.append(lambda: self._classic.abandon(body.group_id))
         plan.entries += self._classic.tombstones(body.group_id)
         return ConsumerGroup(body.group_id)
 

@@ -68,7 +68,7 @@ class Migration:
             raise _no_upgrade(group_id, "it is larger than a consumer group may be")
         self._classic.send_back(group_id, E.REBALANCE_IN_PROGRESS)
         group = self._consumer_group_of(classic)
-        plan.before.append(lambda: self._classic.abandon(group_id, E.REBALANCE_IN_PROGRESS))
+        plan.before.append(lambda: self._classic.abandon(group_id))
         plan.entries += self._classic.tombstones(group_id)
         plan.entries += _creation(group)
         return group
