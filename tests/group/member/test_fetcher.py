@@ -206,6 +206,19 @@ def test_a_paused_partition_gives_nothing_and_keeps_what_was_fetched() -> None:
     assert world.records == [(P0, 0), (P0, 1), (P0, 2)]
 
 
+def test_of_a_paused_partition_of_which_nothing_is_left_no_more_is_asked_for() -> None:
+    world = reading()
+    world.do(Pause(partitions=(P0,)))
+    world.answer(Fetch, FetchResponse(partitions=(world.fetched(P1, 0),)))
+    world.do(Poll())
+    [fetch] = world.waiting(Fetch)
+    assert set(dict(fetch.offsets)) == {P1}
+    world.do(Resume(partitions=(P0,)))
+    world.answer(Fetch, FetchResponse())
+    [fetch] = world.waiting(Fetch)
+    assert set(dict(fetch.offsets)) == {P0, P1}
+
+
 def test_a_user_in_poll_is_not_woken_for_what_it_has_paused() -> None:
     world = reading()
     world.answer_usually()
