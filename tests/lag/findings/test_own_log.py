@@ -11,6 +11,7 @@ from kgroup.lag.findings.own_log import (
 )
 from kgroup.lag.findings.partition_facts import partition_facts
 from kgroup.lag.measures.record_clock import ReadRecord, RecordClock
+from kgroup.lag.status.window import LogEnd
 from tests.lag.facts import partition, steadily
 from tests.lag.windows import NOW, ago, window
 
@@ -51,6 +52,10 @@ def test_the_own_log_and_others_commits_prove_together():
     assert (alone.unread_by_ms, alone.passed_until_ms, alone.written_per_s) == (ago(118), ago(1), 10.0)
     late = LogProof(unread_by_ms=ago(50), passed_until_ms=ago(50))
     assert (silent.unread_by_ms, silent.passed_until_ms) == (ago(60), ago(50))
+    others = (LogEnd(offset=150, timestamp=ago(60)), LogEnd(offset=200, timestamp=ago(20)))
+    for in_log, waiting, went_on in ((proof, 118, 1), (late, 60, 20)):
+        both = partition_facts(row, commits, others, NOW, in_log)
+        assert (both.unread_by_ms, both.passed_until_ms) == (ago(waiting), ago(went_on))
     assert partition_facts(row, commits, seen, NOW, NO_LOG).unread_by_ms is None
     assert partition_facts(row, commits, seen, NOW, late).written_per_s is None
 
