@@ -10,7 +10,8 @@
   owns anything by such a generation.
 - settles: within the time that the scenario leaves for it. New partitions of a topic count once the leader's
   metadata must have shown them: metadata.max.age and a minute for the rebalance after they came.
-  What Kafka's own coordinator leaves without a reader (`unheard`, `downgrades`) is kept apart here, too.
+  What Kafka's own coordinator leaves without a reader (`unheard`, `lost_words`, `downgrades`) is kept apart
+  here, too.
 - members-go-on: a member may fail where the scenario asks for what cannot be, and where Kafka's own assignor
   throws (a leader whose metadata is older than what members claim: `kgroup.assignors` keeps that, too).
   Members that Kafka's own coordinator fails on (`first_rounds`) are kept apart.

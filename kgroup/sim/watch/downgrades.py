@@ -15,6 +15,7 @@ from kgroup.group.coordinator.events import (
     RebalanceStarted,
 )
 from kgroup.protocol.records.values import GroupMetadataValue
+from kgroup.protocol.requests.coordinator import JoinGroup
 from kgroup.protocol.subscription import assigned_partitions
 from kgroup.protocol.topic_partition import TopicPartition
 
@@ -35,7 +36,8 @@ class Downgrades:
     the group then (`GroupMetadataManager.onLoaded`) begins none, unless the group is too large. So nobody has
     what the last members of the consumer protocol had, until a member comes, goes, or joins again: what is
     nobody's target, and what is the target of a member that was still to hear of it, as others had not given
-    it up. A heartbeat in the group's generation tells it nothing.
+    it up. A heartbeat in the group's generation tells it nothing. Nor does the answer to a follower that
+    joins again and says what it said before: that is the generation that is there.
 
     Power may fail between the record and the word of what was begun. Then the log tells it: of a classic
     group that was not there, in a generation that no coordinator has formed.
@@ -63,11 +65,11 @@ class Downgrades:
         if value.members and self._formed.get(group_id) != value.generation:
             self._begun[group_id] = _Begun(hosted=None, generation=value.generation)
 
-    def joins(self, hosted: HostedCoordinator, group_id: str) -> None:
-        """A member joins at this coordinator: it is for that one now to begin a rebalance."""
-        begun = self._begun.get(group_id)
-        if begun is not None and hosted is not begun.hosted:
-            del self._begun[group_id]
+    def joins(self, hosted: HostedCoordinator, group: ClassicGroup | None, asked: JoinGroup) -> None:
+        """A member joins at this coordinator: it is for that one now to begin a rebalance, if it has to."""
+        begun = self._begun.get(asked.group_id)
+        if begun is not None and hosted is not begun.hosted and not _hears_the_same(group, asked):
+            del self._begun[asked.group_id]
 
     def synced(self, group_id: str, member_id: str, assignment: bytes) -> None:
         """A member hears what it has, from whichever coordinator."""
@@ -95,3 +97,23 @@ class Downgrades:
         """Whether this is the member's, and it knows that."""
         share = assigned_partitions(member.assignment)
         return partition in share and partition in self._told.get((group_id, member.member_id), share)
+
+
+def _hears_the_same(group: ClassicGroup | None, asked: JoinGroup) -> bool:
+    """Whether the answer to this JoinGroup begins no rebalance, and changes nobody's share.
+
+    So it is for a follower that says what it said before, for a static member that has come back and does
+    so, and for a newcomer, which is given an id to come back with (`classicGroupJoinNewMember`,
+    `classicGroupJoinExistingMember` and `updateStaticMemberThenRebalanceOrCompleteJoin` of Kafka 4.3.1).
+    """
+    if group is None or group.state is not GroupState.STABLE:
+        return False
+    member_id = asked.member_id
+    if not member_id and asked.group_instance_id is None:
+        return asked.needs_known_id
+    if not member_id:
+        member_id = group.static_members.get(asked.group_instance_id or "", "")
+    elif member_id == group.leader_id:
+        return False
+    member = group.members.get(member_id)
+    return member is not None and member.protocols == asked.protocols

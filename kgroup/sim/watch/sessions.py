@@ -357,9 +357,13 @@ class RoundsEnd(CoordinatorChecker):
             began.sent_back.discard(ticket.body.member_id)  # it waits again
             self._look_whether_deserted(group, began, ticket.asked_ms)
             began.deserted_to_ms = None
-        if group is not None and began.of_first and sends_back(ticket.body, group, self.scene.settings):
-            # They hear of it with the flush; a node that stood still ends the round before.
-            began.sent_back |= {name for name, member in group.members.items() if member.awaits_join}
+        if group is not None and sends_back(ticket.body, group, self.scene.settings):
+            # They hear of it with the flush; a wait may end before, or a node that stood still the round.
+            waiting = {name for name, member in group.members.items() if member.awaits_join}
+            if began.of_first:
+                began.sent_back |= waiting
+            if waiting:
+                began.deserted_to_ms = self._wait_ends_ms(group.group_id)
 
     def answered(self, ticket: Ticket, reply: ReplyBody, now_ms: int) -> None:
         """A newcomer sent back has until the end of the initial delay, like all who wait in a first round."""
@@ -371,7 +375,11 @@ class RoundsEnd(CoordinatorChecker):
                 began.sent_back.add(reply.member_id)
             group = self.scene.group(ticket.body.group_id)
             if group is not None and not group.joins_parked:
-                began.deserted_to_ms = self.scene.coordinator.deadline_ms(TimerKey(JOIN, group.group_id))
+                self._look_whether_deserted(group, began, now_ms)
+                began.deserted_to_ms = self._wait_ends_ms(group.group_id)
+
+    def _wait_ends_ms(self, group_id: str) -> int | None:
+        return self.scene.coordinator.deadline_ms(TimerKey(JOIN, group_id))
 
     def _look_whether_deserted(self, group: ClassicGroup | None, began: _Round, now_ms: int) -> None:
         """A wait that ends with nobody there is followed by one of a rebalance timeout (static members)."""

@@ -252,7 +252,7 @@ class CoordinatorWatch:
         if self.is_stale and isinstance(body, ConsumerGroupHeartbeat):
             self.stale_heartbeats.taken(body, scene.consumer_group(group_id))
         if isinstance(body, JoinGroup):
-            self.downgrades.joins(hosted, group_id)
+            self.downgrades.joins(hosted, group, body)
         if isinstance(body, JoinGroup | SyncGroup) and body.member_id:
             self._supersede(scene, body)
         scene.tickets[request.id] = ticket

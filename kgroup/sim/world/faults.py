@@ -145,8 +145,7 @@ class Faults:
                 self._cluster.disk.cut_power(abs(amount) or 1, in_transaction=amount < 0)
                 return None
             case K.LOSE_WRITES:
-                partition = self._cluster.cluster.offsets_partition(fault.target)
-                self._cluster.lose_power(lost_batches=amount, partition=partition)
+                self._lose_writes(fault.target, amount)
                 return None
             case K.MOVE:
                 self._move(fault.target, in_step=fault.amount is not None)
@@ -218,6 +217,13 @@ class Faults:
             self._cluster.disk.failing -= part
 
         return undo
+
+    def _lose_writes(self, group: str, count: int) -> None:
+        partition_of = self._cluster.cluster.offsets_partition
+        self._cluster.lose_power(lost_batches=count, partition=partition_of(group))
+        for member in self._members.values():
+            if member.machine is not None and partition_of(member.spec.group) == partition_of(group):
+                member.lost_word.log_cut()
 
     def _fail_appends(self, topic: str, part: float) -> Undo:
         failing = self._cluster.disk.failing_topics

@@ -34,12 +34,13 @@ from kgroup.protocol.requests.consumer_group import (
     ConsumerGroupHeartbeat,
     ConsumerGroupHeartbeatResponse,
 )
-from kgroup.protocol.requests.coordinator import Heartbeat, HeartbeatResponse
+from kgroup.protocol.requests.coordinator import Heartbeat, HeartbeatResponse, JoinGroup
 from kgroup.protocol.subscription import Assignment, NamedTopicPartitions, encode_assignment
 from kgroup.protocol.topic_partition import TopicPartition
 from kgroup.sim.swarm import Swarm, run_seed
 from kgroup.sim.watch.downgrades import Downgrades
 from kgroup.sim.watch.first_rounds import FirstRounds, fails
+from kgroup.sim.watch.lost_words import LostWord
 from kgroup.sim.watch.result import (
     ANSWERS_FIT,
     KNOWN,
@@ -62,6 +63,10 @@ UNTOLD = (9620, Swarm.MIGRATION)
 """The same; orders-3, which the one put out had, was the target of a member that waited for it."""
 UNSAID = (115274, Swarm.MIGRATION)
 """Power fails between the record of the change back and whatever its coordinator would say of it."""
+TOLD_THE_SAME = (710369, Swarm.MIGRATION)
+"""Power fails after the change back, and two that follow join again, with what they had said before."""
+FORGOTTEN = (713325, Swarm.CONSUMER)
+"""c1 is told to give orders-0 to 3 up, and every log of its group loses its end before it has."""
 COPIED = (3592, Swarm.CONSUMER)
 """The second copy of c1's first heartbeat arrives when others have joined and c1 has taken what it got."""
 COPIED_LATER = (20381, Swarm.CONSUMER)
@@ -91,6 +96,8 @@ def found(violations: tuple[Violation, ...]) -> list[tuple[str, str]]:
         pytest.param(DOWN, SETTLES, "g: orders-4 is read by nobody", id="downgraded-and-moved"),
         pytest.param(UNTOLD, SETTLES, "g: orders-3 is read by nobody", id="downgraded-and-untold"),
         pytest.param(UNSAID, SETTLES, "g: orders-2 is read by nobody", id="downgraded-and-unsaid"),
+        pytest.param(TOLD_THE_SAME, SETTLES, "g: orders-0 is read by nobody", id="downgraded-and-told"),
+        pytest.param(FORGOTTEN, RECONCILES, "g: orders-0 is read by nobody", id="lost-with-its-log"),
     ],
 )
 def test_what_kafka_does_too_is_known(seed: tuple[int, Swarm], checker: str, what: str) -> None:
@@ -313,6 +320,56 @@ def test_without_a_second_answer_nothing_is_explained() -> None:
     assert not process.explains(BOOKED)
 
 
+# ---- told by a coordinator whose log has lost that ------------------------------------------------
+
+LEFT = ConsumerMember(member_id="m", member_epoch=5, assigned={ORDERS: {7: 5, 8: 4}, RETURNS: {8: 6}})
+"""As the next coordinator has it: of what the member has, it was told to keep orders-8 alone."""
+
+
+def lost_word(*answers: ConsumerGroupHeartbeatResponse) -> LostWord:
+    word = LostWord()
+    for answer in answers:
+        word.heard(answer)
+    word.log_cut()
+    return word
+
+
+def test_what_a_member_was_told_to_give_up_by_a_log_that_is_lost() -> None:
+    word = lost_word(GIVEN)
+    assert word.explains(LEFT, ORDERS, 7)
+    word.heard(replace(GIVEN, assignment=None))
+    assert word.explains(LEFT, ORDERS, 7)
+
+
+@pytest.mark.parametrize(
+    ("word", "booked", "partition"),
+    [
+        pytest.param(lost_word(GIVEN), LEFT, (ORDERS, 8), id="it-was-told-to-keep-it"),
+        pytest.param(lost_word(GIVEN), LEFT, (ORDERS, 9), id="nobody-gave-it"),
+        pytest.param(lost_word(GIVEN), LEFT, (RETURNS, 8), id="it-was-given-later"),
+        pytest.param(lost_word(GIVEN), replace(LEFT, member_id="n"), (ORDERS, 7), id="another-member"),
+        pytest.param(lost_word(), LEFT, (ORDERS, 7), id="it-was-told-nothing"),
+        pytest.param(lost_word(replace(GIVEN, assignment=None)), LEFT, (ORDERS, 7), id="nothing-of-it"),
+    ],
+)
+def test_a_lost_log_explains_nothing_else(
+    word: LostWord, booked: ConsumerMember, partition: tuple[UUID, int]
+) -> None:
+    assert not word.explains(booked, *partition)
+
+
+def test_without_a_loss_a_member_has_to_be_told_again() -> None:
+    word = LostWord()
+    word.heard(GIVEN)
+    assert not word.explains(LEFT, ORDERS, 7)
+
+
+def test_an_assignment_since_the_loss_makes_up_for_it() -> None:
+    word = lost_word(GIVEN)
+    word.heard(replace(GIVEN, member_epoch=6))
+    assert not word.explains(LEFT, ORDERS, 7)
+
+
 # ---- stale heartbeats ----------------------------------------------------------------------------
 
 
@@ -398,6 +455,18 @@ GONE = RebalanceStarted(group_id="g", generation_id=3, why=LAST_ONE_GONE)
 PUT_OUT = MemberRemoved(group_id="g", member_id="new", why="session expired")
 
 
+AGAIN = JoinGroup(
+    group_id="g",
+    session_timeout_ms=1,
+    rebalance_timeout_ms=1,
+    member_id="old",
+    group_instance_id=None,
+    protocol_type="consumer",
+    protocols=(("range", b""),),
+)
+"""The only member, which leads, joins again with what it said before."""
+
+
 def downgraded(*events: tuple[Any, GroupEvent]) -> Downgrades:
     downgrades = Downgrades()
     for hosted, event in events:
@@ -460,7 +529,7 @@ def found_after_the_cut(*events: tuple[Any, GroupEvent], members: int = 1) -> Do
 def test_a_rebalance_that_went_with_the_power() -> None:
     downgrades = found_after_the_cut()
     assert explains(downgrades)
-    downgrades.joins(SECOND, "g")
+    downgrades.joins(SECOND, classic(), AGAIN)
     assert not explains(downgrades)
 
 
@@ -508,8 +577,54 @@ def test_what_happens_in_another_group_does_not() -> None:
 def test_a_member_that_joins_again_asks_for_a_rebalance(hosted: Any, is_explained: bool) -> None:
     """Before the move it will have to ask again."""
     downgrades = downgraded((FIRST, GONE))
-    downgrades.joins(hosted, "g")
+    downgrades.joins(hosted, classic(), AGAIN)
     assert explains(downgrades) is is_explained
+
+
+def _follow(group: ClassicGroup) -> None:
+    group.leader_id = "another"
+
+
+def _be_static(group: ClassicGroup) -> None:
+    group.static_members["i"] = "old"
+
+
+def _prepare(group: ClassicGroup) -> None:
+    group.leader_id, group.state = "another", GroupState.PREPARING_REBALANCE
+
+
+BACK = replace(AGAIN, member_id="", group_instance_id="i")
+NEW = replace(AGAIN, member_id="")
+CHANGED = (("range", b"more"),)
+
+
+@pytest.mark.parametrize(
+    ("asked", "change", "is_explained"),
+    [
+        pytest.param(AGAIN, _follow, True, id="follower"),
+        pytest.param(replace(AGAIN, protocols=CHANGED), _follow, False, id="follower-that-changed"),
+        pytest.param(AGAIN, _prepare, False, id="in-a-rebalance"),
+        pytest.param(replace(AGAIN, member_id="n"), _follow, False, id="stranger"),
+        pytest.param(replace(AGAIN, group_id="h"), _follow, True, id="in-another-group"),
+        pytest.param(BACK, _be_static, True, id="static"),
+        pytest.param(replace(BACK, protocols=CHANGED), _be_static, False, id="static-that-changed"),
+        pytest.param(BACK, _follow, False, id="new-static"),
+        pytest.param(replace(NEW, needs_known_id=True), _follow, True, id="given-an-id"),
+        pytest.param(replace(NEW, needs_known_id=False), _follow, False, id="let-in-at-once"),
+    ],
+)
+def test_who_only_hears_the_generation_again_asks_for_none(
+    asked: JoinGroup, change: Callable[[ClassicGroup], None], is_explained: bool
+) -> None:
+    downgrades = downgraded((FIRST, GONE))
+    downgrades.joins(SECOND, classic(change), asked)
+    assert explains(downgrades) is is_explained
+
+
+def test_a_join_to_a_group_that_is_not_there_asks_for_a_rebalance() -> None:
+    downgrades = downgraded((FIRST, GONE))
+    downgrades.joins(SECOND, None, AGAIN)
+    assert not explains(downgrades)
 
 
 def _move(group: ClassicGroup) -> None:

@@ -23,7 +23,7 @@ from kgroup.protocol.requests.coordinator import (
 )
 from kgroup.sim.scenario.scenario import Scenario
 from kgroup.sim.swarm import Swarm, run_seed
-from kgroup.sim.watch.coordinators import Scene, Ticket
+from kgroup.sim.watch.coordinators import SLACK_MS, Scene, Ticket
 from kgroup.sim.watch.log_model import LogModel
 from kgroup.sim.watch.result import ALIVE_STAY, ROUNDS_END, SESSIONS_END
 from kgroup.sim.watch.sessions import RoundsEnd, Sessions
@@ -329,6 +329,45 @@ def test_who_waits_may_be_out_before_it_hears_that_a_newcomer_sent_it_back(
 def test_a_node_that_stood_still_ends_a_first_round_whose_members_a_newcomer_sent_back() -> None:
     assert run_seed(27422, Swarm.MIGRATION).violations == ()
     assert run_seed(407382, Swarm.CONSUMER).violations == ()  # its member's first request has no id
+
+
+@pytest.mark.parametrize(
+    ("newcomer", "waits", "look_ms", "broken"),
+    [
+        pytest.param(_COMES, True, 50_000, [], id="another rebalance timeout"),
+        pytest.param(_COMES, True, 50_001, [ROUNDS_END], id="and no longer"),
+        pytest.param(_COMES, False, 30_001, [ROUNDS_END], id="nobody waited"),
+        pytest.param(replace(_COMES, member_epoch=1), True, 30_001, [ROUNDS_END], id="no newcomer"),
+    ],
+)
+def test_a_wait_may_end_before_who_was_sent_back_hears_of_it(
+    newcomer: ConsumerGroupHeartbeat, waits: bool, look_ms: int, broken: list[str]
+) -> None:
+    """A newcomer sends all back in a later round, whose wait ends at 30,000 and goes on before the answer."""
+    stage, rounds = first_round(of_first=False)
+    join = stage.ask(_JOIN)
+    rounds.asked(join)
+    deadline_ms = 30_000
+    stage.hosted.coordinator.deadline_ms = lambda key: deadline_ms
+    if waits:
+        stage.group.park_join(stage.group.members["m"], join.request_id)
+    asked = stage.ask(newcomer, 2)
+    rounds.asked(asked)
+    if waits:
+        stage.group.unpark_join(stage.group.members["m"])
+    deadline_ms = 50_000
+    rounds.answered(join, _BACK, 30_002)
+    again = stage.ask(_JOIN)
+    again.asked_ms = 30_100
+    rounds.asked(again)
+    stage.group.park_join(stage.group.members["m"], again.request_id)
+    stage.group.pending_joins["given-out"] = None  # or all have joined
+    rounds.look(look_ms + SLACK_MS, True)
+    assert stage.broken == broken
+
+
+def test_a_round_whose_wait_ends_as_all_are_sent_back() -> None:
+    assert run_seed(709397, Swarm.MIGRATION).violations == ()
 
 
 def test_who_was_sent_back_and_waits_again_is_not_to_be_put_out() -> None:
