@@ -28,6 +28,7 @@ class Ticket:
 
     `state` Dead and `generation` -1: there was no such group. `was_leader`: by its member id. `pending`: ids
     that were given out (KIP-394). `of_consumer`: the group was one of the consumer protocol then.
+    `is_stale`: it came before, or its sender has hung up on it.
     """
 
     request_id: int
@@ -41,6 +42,7 @@ class Ticket:
     was_leader: bool = False
     pending: frozenset[str] = frozenset()
     of_consumer: bool = False
+    is_stale: bool = False
 
 
 @dataclass(slots=True, kw_only=True)

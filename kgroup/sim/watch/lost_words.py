@@ -3,11 +3,12 @@
 from uuid import UUID
 
 from kgroup.group.coordinator.consumer.member import ConsumerMember
-from kgroup.protocol.requests.consumer_group import ConsumerGroupHeartbeatResponse
+from kgroup.protocol.error_codes import ErrorCode
+from kgroup.protocol.requests.consumer_group import ConsumerGroupHeartbeat, ConsumerGroupHeartbeatResponse
 
 
-class LostWord:
-    """One process's last assignment, once what was decided with it is lost.
+class LostWords:
+    """Assignments that coordinators gave in answers, once what was decided with them is lost.
 
     A member that is told to give partitions up stays at its epoch until it has. If every copy of the log
     loses its end in between (`lose-writes`, which no acknowledgement outlives), the next coordinator has the
@@ -18,22 +19,25 @@ class LostWord:
     """
 
     def __init__(self) -> None:
-        self._told: ConsumerGroupHeartbeatResponse | None = None
-        self._is_lost = False
+        self._told: dict[tuple[str, str], ConsumerGroupHeartbeatResponse] = {}
+        self._lost: dict[tuple[str, str], ConsumerGroupHeartbeatResponse] = {}
 
-    def heard(self, answer: object) -> None:
-        """An answer that the process waited for."""
-        if isinstance(answer, ConsumerGroupHeartbeatResponse) and answer.assignment is not None:
-            self._told, self._is_lost = answer, False
+    def answered(self, asked: ConsumerGroupHeartbeat, answer: ConsumerGroupHeartbeatResponse) -> None:
+        """A coordinator answers, and may say what its member has from now on."""
+        if answer.error_code is ErrorCode.NONE and answer.assignment is not None:
+            key = (asked.group_id, asked.member_id)
+            self._told[key] = answer
+            self._lost.pop(key, None)
 
     def log_cut(self) -> None:
-        """The log of its group has lost its end."""
-        self._is_lost = True
+        """A log has lost its end, and coordinators what they had decided."""
+        self._lost.update(self._told)
+        self._told.clear()
 
-    def explains(self, member: ConsumerMember, topic_id: UUID, partition: int) -> bool:
+    def explain(self, group_id: str, member: ConsumerMember, topic_id: UUID, partition: int) -> bool:
         """Whether the coordinator thinks that this is the member's, which it was told to give up before."""
-        told = self._told
-        if told is None or told.assignment is None or not self._is_lost or told.member_id != member.member_id:
+        told = self._lost.get((group_id, member.member_id))
+        if told is None or told.assignment is None:
             return False
         given = {topic.topic_id: topic.partitions for topic in told.assignment.topic_partitions}
         since_epoch = member.assigned.get(topic_id, {}).get(partition)

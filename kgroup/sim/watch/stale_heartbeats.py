@@ -1,12 +1,23 @@
 """Partitions that a coordinator thinks given up because a heartbeat came twice, or too late."""
 
 from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass
 from uuid import UUID
 
 from kgroup.group.coordinator.consumer.group import ConsumerGroup
 from kgroup.group.coordinator.consumer.member import JOINING, ConsumerMember
-from kgroup.protocol.requests.consumer_group import ConsumerGroupHeartbeat
+from kgroup.protocol.error_codes import ErrorCode
+from kgroup.protocol.requests.consumer_group import ConsumerGroupHeartbeat, ConsumerGroupHeartbeatResponse
 from kgroup.protocol.topic_partition import TopicPartition
+
+
+@dataclass(slots=True)
+class _Given:
+    """The partitions that a member keeps from its coordinator, in these epochs, both included."""
+
+    first_epoch: int
+    last_epoch: int
+    partitions: frozenset[TopicPartition]
 
 
 class StaleHeartbeats:
@@ -16,7 +27,8 @@ class StaleHeartbeats:
     second arrives, and Kafka's coordinator believes that, too: it gives them to others. The same goes for any
     heartbeat that names partitions: `throwIfConsumerGroupMemberEpochIsInvalid` of 4.3.1 lets epoch 0 pass,
     the member's own epoch, and the one before it if all that is named is assigned to the member, as the
-    answer may have been lost. The member hears so at its next heartbeat, which is fenced.
+    answer may have been lost. The member hears so at its next heartbeat, which is fenced, unless it is at the
+    epoch of before: then it goes on, and so does what it has, until it is given another assignment.
 
     No network of Kafka's delivers twice. But it delivers late: what a cut has held back comes through when it
     is mended, on a connection that the member has hung up and replaced, and a broker handles all that it
@@ -25,7 +37,7 @@ class StaleHeartbeats:
 
     def __init__(self, name_of: Callable[[UUID], str | None]) -> None:
         self._name_of = name_of
-        self._given: dict[tuple[str, str], tuple[int, frozenset[TopicPartition]]] = {}
+        self._given: dict[tuple[str, str], _Given] = {}
 
     def taken(self, asked: ConsumerGroupHeartbeat, group: ConsumerGroup | None) -> None:
         """A coordinator is about to decide on a stale heartbeat; `group` is as it was before.
@@ -39,15 +51,28 @@ class StaleHeartbeats:
         claimed = named(asked.topic_partitions, self._name_of)
         is_late = asked.member_epoch == member.previous_member_epoch and claimed <= assigned
         if asked.member_epoch in (JOINING, member.member_epoch) or is_late:
-            given = held(member, self._name_of)
-            self._given[asked.group_id, asked.member_id] = member.member_epoch, given - claimed
+            more = held(member, self._name_of) - claimed
+            epoch = member.member_epoch
+            self._given[asked.group_id, asked.member_id] = _Given(epoch, epoch, more)
+
+    def answered(self, asked: ConsumerGroupHeartbeat, answer: ConsumerGroupHeartbeatResponse) -> None:
+        """A coordinator answers a heartbeat that is not stale: its member may go on to another epoch."""
+        given = self._given.get((asked.group_id, asked.member_id))
+        if given is None or answer.error_code is not ErrorCode.NONE or answer.assignment is not None:
+            return
+        if given.first_epoch <= asked.member_epoch <= given.last_epoch:
+            given.last_epoch = max(given.last_epoch, answer.member_epoch)
 
     def explain(
         self, group_id: str, member_id: str, epoch: int, partitions: Collection[TopicPartition]
     ) -> bool:
         """Whether a member at this epoch has these for that reason, although they are thought given up."""
-        given_epoch, given = self._given.get((group_id, member_id), (JOINING, frozenset()))
-        return epoch == given_epoch and given.issuperset(partitions)
+        given = self._given.get((group_id, member_id))
+        return (
+            given is not None
+            and given.first_epoch <= epoch <= given.last_epoch
+            and given.partitions.issuperset(partitions)
+        )
 
 
 def held(member: ConsumerMember, name_of: Callable[[UUID], str | None]) -> frozenset[TopicPartition]:

@@ -14,7 +14,7 @@ from kgroup.group.coordinator.step import Request
 from kgroup.protocol.error_codes import ErrorCode
 from kgroup.protocol.records.keys import OffsetCommitKey
 from kgroup.protocol.requests.client import OffsetFetch, OffsetFetchResponse
-from kgroup.protocol.requests.consumer_group import ConsumerGroupHeartbeat
+from kgroup.protocol.requests.consumer_group import ConsumerGroupHeartbeat, ConsumerGroupHeartbeatResponse
 from kgroup.protocol.requests.coordinator import (
     JoinGroup,
     OffsetCommit,
@@ -32,6 +32,7 @@ from kgroup.sim.watch.coordinators import SLACK_MS, CoordinatorChecker, Scene, T
 from kgroup.sim.watch.downgrades import Downgrades
 from kgroup.sim.watch.first_rounds import fails
 from kgroup.sim.watch.log_model import LogModel
+from kgroup.sim.watch.lost_words import LostWords
 from kgroup.sim.watch.offsets import OffsetRegisters, Write
 from kgroup.sim.watch.reconciliation import ConsumerSessions
 from kgroup.sim.watch.result import NOBODY_FORGOTTEN, RECONCILES
@@ -104,6 +105,7 @@ class CoordinatorWatch:
         self.registers = OffsetRegisters(checkers.broken)
         self.transactions = TransactionsEnd(checkers.broken)
         self.downgrades = Downgrades()
+        self.lost_words = LostWords()
         self.stale_heartbeats = StaleHeartbeats(cluster.topic_names.get)
         self.is_stale = False
         """Whether the request that a node takes in hand came before, or its sender has hung up on it."""
@@ -118,6 +120,8 @@ class CoordinatorWatch:
         """Watch this cluster: a new one, or after a loss of power; `has_lost`: a log has lost something."""
         for watched in list(self._watched.values()):
             self._end(watched, is_gone=True)
+        if has_lost:
+            self.lost_words.log_cut()
         self._cluster = cluster
         cluster.coordinators.on_request = self._requested
         cluster.coordinators.on_loaded = self._loaded
@@ -249,7 +253,8 @@ class CoordinatorWatch:
             ticket.was_leader = group.leader_id == getattr(body, "member_id", None)
             ticket.pending = frozenset(group.pending_joins)
         ticket.of_consumer = scene.consumer_group(group_id) is not None
-        if self.is_stale and isinstance(body, ConsumerGroupHeartbeat):
+        ticket.is_stale = self.is_stale
+        if ticket.is_stale and isinstance(body, ConsumerGroupHeartbeat):
             self.stale_heartbeats.taken(body, scene.consumer_group(group_id))
         if isinstance(body, JoinGroup):
             self.downgrades.joins(hosted, group, body)
@@ -298,6 +303,11 @@ class CoordinatorWatch:
         if isinstance(reply, SyncGroupResponse) and reply.error_code is ErrorCode.NONE:
             assert isinstance(body, SyncGroup)
             self.downgrades.synced(body.group_id, body.member_id, reply.assignment)
+        if isinstance(body, ConsumerGroupHeartbeat):
+            assert isinstance(reply, ConsumerGroupHeartbeatResponse)
+            self.lost_words.answered(body, reply)
+            if not ticket.is_stale:
+                self.stale_heartbeats.answered(body, reply)
         for checker in watched.checkers:
             checker.answered(ticket, reply, now_ms)
         self._checkers.first_rounds.answered(ticket.client_id, body, reply, was_due=fails_to_upgrade)

@@ -145,7 +145,8 @@ class Faults:
                 self._cluster.disk.cut_power(abs(amount) or 1, in_transaction=amount < 0)
                 return None
             case K.LOSE_WRITES:
-                self._lose_writes(fault.target, amount)
+                partition = self._cluster.cluster.offsets_partition(fault.target)
+                self._cluster.lose_power(lost_batches=amount, partition=partition)
                 return None
             case K.MOVE:
                 self._move(fault.target, in_step=fault.amount is not None)
@@ -217,13 +218,6 @@ class Faults:
             self._cluster.disk.failing -= part
 
         return undo
-
-    def _lose_writes(self, group: str, count: int) -> None:
-        partition_of = self._cluster.cluster.offsets_partition
-        self._cluster.lose_power(lost_batches=count, partition=partition_of(group))
-        for member in self._members.values():
-            if member.machine is not None and partition_of(member.spec.group) == partition_of(group):
-                member.lost_word.log_cut()
 
     def _fail_appends(self, topic: str, part: float) -> Undo:
         failing = self._cluster.disk.failing_topics

@@ -37,7 +37,6 @@ from kgroup.sim.scenario.interest import Interest, interest_of
 from kgroup.sim.scenario.scenario import CommitMode, SimMember
 from kgroup.sim.watch.checkers import FATAL_TO_CONSUMERS
 from kgroup.sim.watch.leading import Leading
-from kgroup.sim.watch.lost_words import LostWord
 from kgroup.sim.watch.ownership import Ownership
 from kgroup.sim.watch.reconciliation import Holder
 from kgroup.sim.watch.resets import Resets
@@ -136,7 +135,6 @@ class MemberHost(Process):
         self.machine = new_member(settings, self._bootstrap, self._random.random)
         self._leading = Leading()
         self.unheard = Unheard()
-        self.lost_word = LostWord()
         self._resets = None
         if settings.auto_offset_reset is OffsetReset.LATEST:
             self._resets = Resets(self.spec.group, self.name, self._checkers, self.read_to)
@@ -500,7 +498,6 @@ class MemberHost(Process):
         self._measures.answer(body)
         self._leading.heard(body)
         self.unheard.heard(body)
-        self.lost_word.heard(body)
         self.ownership.over(request_id)
         if self._resets is not None:
             self._resets.heard(body, self._positions)

@@ -360,6 +360,6 @@ class World:
             holder = member.holder
             owner = None if holder is None else of_consumer.members.get(holder.member_id)
             if owner is not None and number in owner.assigned.get(topic_id, ()):
-                is_lost = member.lost_word.explains(owner, topic_id, number)
+                is_lost = self.cluster.watch.lost_words.explain(group, owner, topic_id, number)
                 return is_lost or member.unheard.explains(owner)
         return False

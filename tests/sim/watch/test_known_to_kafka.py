@@ -40,7 +40,7 @@ from kgroup.protocol.topic_partition import TopicPartition
 from kgroup.sim.swarm import Swarm, run_seed
 from kgroup.sim.watch.downgrades import Downgrades
 from kgroup.sim.watch.first_rounds import FirstRounds, fails
-from kgroup.sim.watch.lost_words import LostWord
+from kgroup.sim.watch.lost_words import LostWords
 from kgroup.sim.watch.result import (
     ANSWERS_FIT,
     KNOWN,
@@ -67,12 +67,16 @@ TOLD_THE_SAME = (710369, Swarm.MIGRATION)
 """Power fails after the change back, and two that follow join again, with what they had said before."""
 FORGOTTEN = (713325, Swarm.CONSUMER)
 """c1 is told to give orders-0 to 3 up, and every log of its group loses its end before it has."""
+FORGOTTEN_LATE = (806887, Swarm.CONSUMER)
+"""The same of c1's payments-2; it hears so when power has failed and is back."""
 COPIED = (3592, Swarm.CONSUMER)
 """The second copy of c1's first heartbeat arrives when others have joined and c1 has taken what it got."""
 COPIED_LATER = (20381, Swarm.CONSUMER)
 """The same of c5's second heartbeat, which says that it has nothing yet."""
 LATE = (100847, Swarm.CONSUMER)
 """A cut holds c4's first heartbeat back; it hangs up, joins, and has got two partitions when that arrives."""
+LATE_AND_ON = (803883, Swarm.CONSUMER)
+"""c2's first heartbeat of before comes late, for a topic less, and c2 goes on from epoch 8 to 10."""
 DESERTED = (940393, Swarm.MIGRATION)
 """The only member leaves its group in the first round, and comes back within it by the other protocol."""
 EARLY = (920200, Swarm.CONSUMER)
@@ -98,6 +102,7 @@ def found(violations: tuple[Violation, ...]) -> list[tuple[str, str]]:
         pytest.param(UNSAID, SETTLES, "g: orders-2 is read by nobody", id="downgraded-and-unsaid"),
         pytest.param(TOLD_THE_SAME, SETTLES, "g: orders-0 is read by nobody", id="downgraded-and-told"),
         pytest.param(FORGOTTEN, RECONCILES, "g: orders-0 is read by nobody", id="lost-with-its-log"),
+        pytest.param(FORGOTTEN_LATE, RECONCILES, "g: payments-2 is read by nobody", id="lost-and-heard"),
     ],
 )
 def test_what_kafka_does_too_is_known(seed: tuple[int, Swarm], checker: str, what: str) -> None:
@@ -113,8 +118,9 @@ def test_what_kafka_does_too_is_known(seed: tuple[int, Swarm], checker: str, wha
         (COPIED, "c1 has orders-0 orders-1 orders-2 orders-3 at epoch 2"),
         (COPIED_LATER, "c5 has payments-4 at epoch 6"),
         (LATE, "c4 has payments-3 at epoch 18"),
+        (LATE_AND_ON, f"c2 has {' '.join(f'payments-{n}' for n in range(6))} at epoch 10"),
     ],
-    ids=["joining", "full", "late"],
+    ids=["joining", "full", "late", "late-and-on"],
 )
 def test_a_stale_heartbeat_that_gives_up_what_its_member_has_is_known(
     seed: tuple[int, Swarm], has: str
@@ -326,48 +332,56 @@ LEFT = ConsumerMember(member_id="m", member_epoch=5, assigned={ORDERS: {7: 5, 8:
 """As the next coordinator has it: of what the member has, it was told to keep orders-8 alone."""
 
 
-def lost_word(*answers: ConsumerGroupHeartbeatResponse) -> LostWord:
-    word = LostWord()
+BEATS = replace(JOINS, member_epoch=5)
+
+
+def lost_words(*answers: ConsumerGroupHeartbeatResponse, group_id: str = "g") -> LostWords:
+    """Once a coordinator has given these answers to the member, and its log has lost its end."""
+    words = LostWords()
     for answer in answers:
-        word.heard(answer)
-    word.log_cut()
-    return word
+        words.answered(replace(BEATS, group_id=group_id), answer)
+    words.log_cut()
+    return words
 
 
 def test_what_a_member_was_told_to_give_up_by_a_log_that_is_lost() -> None:
-    word = lost_word(GIVEN)
-    assert word.explains(LEFT, ORDERS, 7)
-    word.heard(replace(GIVEN, assignment=None))
-    assert word.explains(LEFT, ORDERS, 7)
+    words = lost_words(GIVEN)
+    assert words.explain("g", LEFT, ORDERS, 7)
+    words.answered(BEATS, replace(GIVEN, assignment=None))
+    words.answered(BEATS, replace(GIVEN, error_code=ErrorCode.FENCED_MEMBER_EPOCH))
+    assert words.explain("g", LEFT, ORDERS, 7)
+    words.log_cut()
+    assert words.explain("g", LEFT, ORDERS, 7)
 
 
 @pytest.mark.parametrize(
-    ("word", "booked", "partition"),
+    ("words", "booked", "partition"),
     [
-        pytest.param(lost_word(GIVEN), LEFT, (ORDERS, 8), id="it-was-told-to-keep-it"),
-        pytest.param(lost_word(GIVEN), LEFT, (ORDERS, 9), id="nobody-gave-it"),
-        pytest.param(lost_word(GIVEN), LEFT, (RETURNS, 8), id="it-was-given-later"),
-        pytest.param(lost_word(GIVEN), replace(LEFT, member_id="n"), (ORDERS, 7), id="another-member"),
-        pytest.param(lost_word(), LEFT, (ORDERS, 7), id="it-was-told-nothing"),
-        pytest.param(lost_word(replace(GIVEN, assignment=None)), LEFT, (ORDERS, 7), id="nothing-of-it"),
+        pytest.param(lost_words(GIVEN), LEFT, (ORDERS, 8), id="it-was-told-to-keep-it"),
+        pytest.param(lost_words(GIVEN), LEFT, (ORDERS, 9), id="nobody-gave-it"),
+        pytest.param(lost_words(GIVEN), LEFT, (RETURNS, 8), id="it-was-given-later"),
+        pytest.param(lost_words(GIVEN), replace(LEFT, member_id="n"), (ORDERS, 7), id="another-member"),
+        pytest.param(lost_words(GIVEN, group_id="h"), LEFT, (ORDERS, 7), id="another-group"),
+        pytest.param(lost_words(), LEFT, (ORDERS, 7), id="it-was-told-nothing"),
+        pytest.param(lost_words(replace(GIVEN, assignment=None)), LEFT, (ORDERS, 7), id="nothing-of-it"),
     ],
 )
 def test_a_lost_log_explains_nothing_else(
-    word: LostWord, booked: ConsumerMember, partition: tuple[UUID, int]
+    words: LostWords, booked: ConsumerMember, partition: tuple[UUID, int]
 ) -> None:
-    assert not word.explains(booked, *partition)
+    assert not words.explain("g", booked, *partition)
 
 
 def test_without_a_loss_a_member_has_to_be_told_again() -> None:
-    word = LostWord()
-    word.heard(GIVEN)
-    assert not word.explains(LEFT, ORDERS, 7)
+    words = LostWords()
+    words.answered(BEATS, GIVEN)
+    assert not words.explain("g", LEFT, ORDERS, 7)
 
 
 def test_an_assignment_since_the_loss_makes_up_for_it() -> None:
-    word = lost_word(GIVEN)
-    word.heard(replace(GIVEN, member_epoch=6))
-    assert not word.explains(LEFT, ORDERS, 7)
+    words = lost_words(GIVEN)
+    words.answered(BEATS, replace(GIVEN, member_epoch=6))
+    assert not words.explain("g", LEFT, ORDERS, 7)
 
 
 # ---- stale heartbeats ----------------------------------------------------------------------------
@@ -440,6 +454,39 @@ def test_a_copy_that_kafka_refuses_or_that_names_nothing_gives_up_nothing(
     asked: ConsumerGroupHeartbeat,
 ) -> None:
     assert not copied(asked).explain("g", "m", 5, {EIGHT})
+
+
+ON = ConsumerGroupHeartbeatResponse(member_id="m", member_epoch=7, assignment=None)
+
+
+def test_who_is_not_fenced_goes_on_with_what_it_has() -> None:
+    """The coordinator has it at the epoch of before, and goes on with it to 7 and 9."""
+    copies = copied()
+    copies.answered(names(5), ON)
+    assert all(copies.explain("g", "m", epoch, {EIGHT}) for epoch in (5, 7))
+    assert not copies.explain("g", "m", 9, {EIGHT})
+    assert not copies.explain("g", "m", 4, {EIGHT})
+    copies.answered(names(7), replace(ON, member_epoch=9))
+    assert copies.explain("g", "m", 9, {EIGHT})
+
+
+@pytest.mark.parametrize(
+    ("asked", "answer"),
+    [
+        pytest.param(names(5), replace(GIVEN, member_epoch=7), id="given-another-assignment"),
+        pytest.param(names(5), replace(ON, error_code=ErrorCode.FENCED_MEMBER_EPOCH), id="fenced"),
+        pytest.param(names(0), ON, id="joined-again"),
+        pytest.param(names(6), ON, id="at-another-epoch"),
+        pytest.param(replace(names(5), member_id="n"), ON, id="another-member"),
+        pytest.param(replace(names(5), group_id="h"), ON, id="in-another-group"),
+    ],
+)
+def test_who_hears_or_is_somewhere_else_does_not(
+    asked: ConsumerGroupHeartbeat, answer: ConsumerGroupHeartbeatResponse
+) -> None:
+    copies = copied()
+    copies.answered(asked, answer)
+    assert not copies.explain("g", "m", 7, {EIGHT})
 
 
 def test_a_copy_for_a_group_that_is_not_there_gives_up_nothing() -> None:
