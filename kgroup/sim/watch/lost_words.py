@@ -20,25 +20,26 @@ class LostWords:
 
     def __init__(self) -> None:
         self._told: dict[tuple[str, str], ConsumerGroupHeartbeatResponse] = {}
-        self._lost: dict[tuple[str, str], ConsumerGroupHeartbeatResponse] = {}
+        self._lost: set[tuple[str, str]] = set()  # those of them that were given before the last loss
 
     def answered(self, asked: ConsumerGroupHeartbeat, answer: ConsumerGroupHeartbeatResponse) -> None:
         """A coordinator answers, and may say what its member has from now on."""
         if answer.error_code is ErrorCode.NONE and answer.assignment is not None:
             key = (asked.group_id, asked.member_id)
             self._told[key] = answer
-            self._lost.pop(key, None)
+            self._lost.discard(key)
 
     def log_cut(self) -> None:
         """A log has lost its end, and coordinators what they had decided."""
-        self._lost.update(self._told)
-        self._told.clear()
+        self._lost = set(self._told)
 
     def explain(self, group_id: str, member: ConsumerMember, topic_id: UUID, partition: int) -> bool:
         """Whether the coordinator thinks that this is the member's, which it was told to give up before."""
-        told = self._lost.get((group_id, member.member_id))
-        if told is None or told.assignment is None:
+        key = (group_id, member.member_id)
+        if key not in self._lost:
             return False
+        told = self._told[key]
+        assert told.assignment is not None
         given = {topic.topic_id: topic.partitions for topic in told.assignment.topic_partitions}
         since_epoch = member.assigned.get(topic_id, {}).get(partition)
         return (

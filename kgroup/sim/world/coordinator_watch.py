@@ -247,13 +247,13 @@ class CoordinatorWatch:
             asked_ms=now_ms,
             process=node.number if node is not None else -1,
             number=self._next_number,
+            is_stale=self.is_stale,
         )
         if group is not None:
             ticket.state, ticket.generation = group.state, group.generation_id
             ticket.was_leader = group.leader_id == getattr(body, "member_id", None)
             ticket.pending = frozenset(group.pending_joins)
         ticket.of_consumer = scene.consumer_group(group_id) is not None
-        ticket.is_stale = self.is_stale
         if ticket.is_stale and isinstance(body, ConsumerGroupHeartbeat):
             self.stale_heartbeats.taken(body, scene.consumer_group(group_id))
         if isinstance(body, JoinGroup):
