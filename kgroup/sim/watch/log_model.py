@@ -10,9 +10,19 @@ from typing import Final
 
 from kgroup.log.format.batch import decode_batch
 from kgroup.protocol.records.codec import decode_entry
+from kgroup.protocol.records.consumer_group import (
+    ConsumerGroupMemberMetadataValue,
+    ConsumerGroupRegularExpressionValue,
+)
 from kgroup.protocol.records.entries import OffsetsEntry
-from kgroup.protocol.records.keys import GroupMetadataKey, OffsetCommitKey
-from kgroup.protocol.records.values import GroupMetadataValue, OffsetCommitValue
+from kgroup.protocol.records.keys import (
+    ConsumerGroupMemberMetadataKey,
+    ConsumerGroupMetadataKey,
+    ConsumerGroupRegularExpressionKey,
+    GroupMetadataKey,
+    OffsetCommitKey,
+)
+from kgroup.protocol.records.values import GroupMetadataValue, OffsetCommitValue, Value
 from kgroup.sim.watch.tallies import GroupPartition
 
 _COMMIT: Final = 1
@@ -41,6 +51,9 @@ class Written:
     was_pending: bool = False
 
 
+_Reads = ConsumerGroupMemberMetadataKey | ConsumerGroupRegularExpressionKey
+
+
 class LogModel:
     """Committed and pending offsets, and groups, after every batch that it was given."""
 
@@ -48,11 +61,15 @@ class LogModel:
         self.committed: dict[GroupPartition, Kept] = {}
         self.pending: dict[int, dict[GroupPartition, Kept]] = {}
         self.groups: dict[str, GroupMetadataValue] = {}
+        self.consumer_groups: dict[str, dict[_Reads, tuple[str, ...]]] = {}
+        """Those of the consumer protocol: the topics of each member and each expression."""
         self.markers: dict[int, bool] = {}
         """By producer id: whether its last marker commits."""
         self.deleted_offsets: set[GroupPartition] = set()
-        self.deleted_groups: set[str] = set()
-        """Those whose last record is a tombstone."""
+        self.tombstones: dict[str, int] = {}
+        """The offset of a group's last tombstone."""
+        self.untold: set[str] = set()
+        """Those of whose tombstone no coordinator has told yet; they may have been founded again since."""
         for batch in batches:
             for _ in self.take(batch):
                 pass
@@ -82,15 +99,39 @@ class LogModel:
                 assert value is None or isinstance(value, GroupMetadataValue)
                 group = self.groups.pop(key.group, None)
                 if value is None:
-                    self.deleted_groups.add(key.group)
+                    self._delete_group(key.group, record.offset)
                 else:
                     self.groups[key.group] = value
-                    self.deleted_groups.discard(key.group)
                 yield Written(key=key, value=value, before=group, producer_id=None)
+            elif isinstance(key, ConsumerGroupMetadataKey):
+                if value is None:
+                    self.consumer_groups.pop(key.group_id, None)
+                    self._delete_group(key.group_id, record.offset)
+                else:
+                    self.consumer_groups.setdefault(key.group_id, {})
+            elif isinstance(key, _Reads):
+                self._reads(key, value)
+
+    def topics_of(self, group_id: str) -> frozenset[str] | None:
+        """The topics that a group of the consumer protocol reads; None: there is no such group."""
+        reads = self.consumer_groups.get(group_id)
+        return None if reads is None else frozenset(topic for topics in reads.values() for topic in topics)
 
     def is_pending(self, place: GroupPartition) -> bool:
         """Whether an open transaction would change this offset."""
         return any(place in offsets for offsets in self.pending.values())
+
+    def _delete_group(self, group_id: str, offset: int) -> None:
+        self.tombstones[group_id] = offset
+        self.untold.add(group_id)
+
+    def _reads(self, key: _Reads, value: Value | None) -> None:
+        if isinstance(value, ConsumerGroupMemberMetadataValue):
+            self.consumer_groups.setdefault(key.group_id, {})[key] = value.subscribed_topic_names
+        elif isinstance(value, ConsumerGroupRegularExpressionValue):
+            self.consumer_groups.setdefault(key.group_id, {})[key] = value.topics
+        else:
+            self.consumer_groups.get(key.group_id, {}).pop(key, None)
 
     def _commit(
         self, place: GroupPartition, value: OffsetCommitValue | None, producer_id: int | None, offset: int

@@ -75,7 +75,8 @@ KNOWN: Final = {
     ONE_OWNER: "Kafka's own assignor gives it to both",
     MEMBERS_GO_ON: "Kafka's coordinator fails to upgrade a classic group that has not chosen a protocol yet",
     RECONCILES: "its owner joined by a heartbeat that came twice, and the second answer gave it; or was told "
-    "to give it up by a coordinator whose log has lost that since; Kafka's coordinator gives it once",
+    "to give it up by a coordinator whose log has lost that since; Kafka's coordinator gives it once. Or one "
+    "reads it on that is thought to have given it up, as its heartbeat came twice, or when it had hung up",
     UNREVOKED: "its heartbeat came twice, or when it had hung up, and Kafka's coordinator believes it, which "
     "does not name what an answer has brought since",
     SETTLES: "a downgrade began a rebalance that went with its coordinator, and Kafka's next one begins none",

@@ -7,12 +7,13 @@ from kgroup.protocol.records.keys import OffsetCommitKey
 from kgroup.protocol.records.values import GroupMetadataValue, OffsetCommitValue
 from kgroup.protocol.requests.coordinator import DeleteGroups, OffsetDelete, PartitionsDeleted
 from kgroup.protocol.subscription import decode_subscription
-from kgroup.sim.watch.coordinators import SLACK_MS, CoordinatorChecker, Scene
+from kgroup.sim.watch.coordinators import SLACK_MS, CoordinatorChecker, Scene, Ticket
 from kgroup.sim.watch.log_model import Kept, Written
 from kgroup.sim.watch.result import RETENTION
 from kgroup.sim.watch.tallies import GroupPartition
 
 S = GroupState
+_REBALANCES = (S.PREPARING_REBALANCE, S.COMPLETING_REBALANCE)
 
 
 class Retention(CoordinatorChecker):
@@ -21,6 +22,12 @@ class Retention(CoordinatorChecker):
     def __init__(self, scene: Scene) -> None:
         super().__init__(scene)
         self._due_since_ms: dict[GroupPartition, int] = {}
+        self._calm_ms: dict[str, int] = {}  # when a request found the group not rebalancing
+
+    def asked(self, ticket: Ticket) -> None:
+        """What is written now may have been decided before this request."""
+        if ticket.state not in _REBALANCES:
+            self._calm_ms[getattr(ticket.body, "group_id", "")] = ticket.asked_ms
 
     def written(self, written: Written, now_ms: int) -> None:
         """A tombstone has a reason."""
@@ -70,15 +77,17 @@ class Retention(CoordinatorChecker):
         if now_ms < due_ms:
             return f"{due_ms - now_ms} ms too early"
         group = self.scene.group(written.key.group)
-        if group is not None and group.state in (S.PREPARING_REBALANCE, S.COMPLETING_REBALANCE):
+        was_calm = self._calm_ms.get(written.key.group) == now_ms
+        if group is not None and group.state in _REBALANCES and not was_calm:
             return "its group rebalances"
         return None
 
     def _due_ms(self, key: OffsetCommitKey, value: OffsetCommitValue) -> int | None:
         """The time at which the offset may go; None: not while its group is as the log says."""
-        of_consumer = self.scene.consumer_group(key.group)
-        if of_consumer is not None:
-            expires = key.topic not in of_consumer.subscribed_names()
+        # By the log: the coordinator itself may have decided more since, which is yet to be written.
+        read = self.scene.model.topics_of(key.group)
+        if read is not None:
+            expires = key.topic not in read
             return value.commit_timestamp + self.scene.settings.offsets_retention_ms if expires else None
         group = self.scene.model.groups.get(key.group)
         start_ms = value.commit_timestamp

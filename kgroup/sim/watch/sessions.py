@@ -357,6 +357,10 @@ class RoundsEnd(CoordinatorChecker):
             began.sent_back.discard(ticket.body.member_id)  # it waits again
             self._look_whether_deserted(group, began, ticket.asked_ms)
             began.deserted_to_ms = None
+            if group is not None and not began.of_first and _is_kept_by_static(group):
+                # The first to wait again: a wait may have ended just now with nobody there, and begun anew.
+                longest_ms = max(_rebalance_timeouts_ms(group).values())
+                began.due_ms = max(began.due_ms, ticket.asked_ms + longest_ms)
         if group is not None and sends_back(ticket.body, group, self.scene.settings):
             # They hear of it with the flush; a wait may end before, or a node that stood still the round.
             waiting = {name for name, member in group.members.items() if member.awaits_join}
@@ -510,3 +514,8 @@ class RoundsEnd(CoordinatorChecker):
 
 def _rebalance_timeouts_ms(group: ClassicGroup) -> dict[str, int]:
     return {member.member_id: member.rebalance_timeout_ms for member in group.members.values()}
+
+
+def _is_kept_by_static(group: ClassicGroup) -> bool:
+    """Whether nobody waits to join, and static members keep the group: each wait is followed by another."""
+    return group.state is S.PREPARING_REBALANCE and not group.joins_parked and bool(group.static_members)

@@ -74,6 +74,17 @@ class StaleHeartbeats:
             and given.partitions.issuperset(partitions)
         )
 
+    def explain_readers(
+        self, group_id: str, readers: Iterable[tuple[str, int]], partition: TopicPartition
+    ) -> bool:
+        """Whether all of these members, at these epochs, but one have a partition for that reason."""
+        unexplained = [
+            member_id
+            for member_id, epoch in readers
+            if not self.explain(group_id, member_id, epoch, (partition,))
+        ]
+        return len(unexplained) <= 1
+
 
 def held(member: ConsumerMember, name_of: Callable[[UUID], str | None]) -> frozenset[TopicPartition]:
     """What the coordinator has given a member and not had back."""

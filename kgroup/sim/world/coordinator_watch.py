@@ -136,16 +136,17 @@ class CoordinatorWatch:
             self.transactions.restart(batches, self._world_ms())
         for index, model in self.models.items():
             is_in = partial(self._is_in, index)
+            old = before.get(index, LogModel())
+            tombstones = model.tombstones.items()
+            model.untold = {group for group, at in tombstones if at > old.tombstones.get(group, -1)}
+            model.untold |= old.untold
             if has_lost:
                 self._lose(model, is_in)
                 continue
             # What was written last thing before the end: tombstones, markers, and the markers of the start.
-            old = before.get(index, LogModel())
             # What is gone without one was lost.
             for place in sorted(old.committed.keys() & model.deleted_offsets):
                 self._offset_deleted(place)
-            for group in sorted(old.groups.keys() & model.deleted_groups):
-                self._checkers.group_event(GroupDeleted(group_id=group))
             for group in model.groups.keys() - old.groups.keys():
                 self.downgrades.found(group, model.groups[group])
             pending = old.pending.values()
@@ -187,6 +188,10 @@ class CoordinatorWatch:
         )
         for checker in watched.checkers:
             checker.loaded(now_ms)
+        # A coordinator may end, or its power fail, after the tombstone and before the word of it.
+        for group in sorted(scene.model.untold):
+            self._checkers.group_event(GroupDeleted(group_id=group))
+        scene.model.untold.clear()
         return watched
 
     def _end(self, watched: _Watched, *, is_gone: bool = False) -> None:
@@ -316,6 +321,9 @@ class CoordinatorWatch:
     def heard(self, hosted: HostedCoordinator, event: GroupEvent) -> None:
         """A coordinator says what it did."""
         self.downgrades.heard(hosted, event)
+        model = self.models.get(hosted.partition.index)
+        if model is not None and isinstance(event, GroupDeleted):
+            model.untold.discard(event.group_id)
         node = self._nodes(hosted.node_id)
         watched = self._watched.get(hosted.partition.index)
         if watched is None or watched.scene.hosted is not hosted or node is None:

@@ -340,13 +340,18 @@ class World:
                 is_new = self.schedule.now_ms < since_ms + seen_after_ms
                 if len(names) != 1 and (names or with_new or not is_new):
                     why = f"{topic}-{partition[1]} is read by {' and '.join(names) or 'nobody'}"
-                    is_known = not names and self._is_kafkas(group, hosted, members, partition)
+                    is_known = self._is_kafkas(group, hosted, members, partition)
                     yield _Unsettled(group, why, is_known=is_known)
 
     def _is_kafkas(
         self, group: str, hosted: HostedCoordinator, members: list[MemberHost], partition: TopicPartition
     ) -> bool:
-        """Whether Kafka's coordinator and members, too, would leave this partition without a reader."""
+        """Whether Kafka's coordinator and members, too, would leave this partition as it is."""
+        holders = [member.holder for member in members if member.reads.get(partition)]
+        if holders:
+            read_by = [(each.member_id, each.epoch) for each in holders if each is not None]
+            stale = self.cluster.watch.stale_heartbeats
+            return len(read_by) == len(holders) and stale.explain_readers(group, read_by, partition)
         classic = hosted.coordinator.classic.watched(group)
         if classic is not None:
             ids = [member.machine.member_id for member in members if member.machine is not None]

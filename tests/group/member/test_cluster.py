@@ -17,7 +17,13 @@ from kgroup.protocol.requests.client import (
     PartitionMetadata,
     TopicMetadata,
 )
-from kgroup.protocol.requests.coordinator import Heartbeat, HeartbeatResponse, OffsetCommit, SyncGroup
+from kgroup.protocol.requests.coordinator import (
+    Heartbeat,
+    HeartbeatResponse,
+    JoinGroup,
+    OffsetCommit,
+    SyncGroup,
+)
 from tests.group.member.member_world import BROKER, MemberWorld, wait_ms
 
 
@@ -167,6 +173,22 @@ def test_a_round_at_a_coordinator_that_is_none_any_more_begins_again() -> None:
     world.advance(200)
     world.settle(Fetch)
     assert (world.member.state, world.generation) == (MemberState.STABLE, 2)
+
+
+def test_a_stable_member_whose_coordinator_is_none_any_more_joins_at_the_other_without_a_pause() -> None:
+    """Kafka: AbstractCoordinator.joinGroupIfNeeded waits after a round that failed, not after a heartbeat.
+
+    It would neither heartbeat nor wait in a JoinGroup meanwhile, and that until its user polls again.
+    """
+    world = MemberWorld(enable_auto_commit=False)
+    world.subscribe()
+    world.settle(Fetch)
+    world.member_is_told_to_rejoin()
+    world.advance(3000)
+    world.answer(Heartbeat, HeartbeatResponse(error_code=E.NOT_COORDINATOR))
+    world.answer(FindCoordinator, FindCoordinatorResponse(node=OTHER))
+    world.do(Poll())
+    assert hosts_asked(world, JoinGroup) == ["other"]
 
 
 def test_offsets_asked_of_a_coordinator_that_is_none_any_more_are_asked_again() -> None:

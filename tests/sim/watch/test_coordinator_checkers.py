@@ -153,6 +153,19 @@ def test_what_a_coordinator_expired_before_it_moved_was_due_by_its_own_clock(swa
     assert run_seed(144209, swarm).violations == ()
 
 
+def test_what_a_coordinator_expired_before_a_member_came_was_of_a_group_without_members() -> None:
+    """A node that stood still deletes offsets and lets a newcomer in at once: one batch has both."""
+    assert run_seed(910611, Swarm.CONSUMER).violations == ()
+
+
+@pytest.mark.parametrize(
+    ("seed", "swarm"), [(908433, Swarm.CONSUMER), (908433, Swarm.MIGRATION), (909667, Swarm.CONSUMER)]
+)
+def test_a_group_whose_end_the_power_cut_off_begins_anew(seed: int, swarm: Swarm) -> None:
+    """Its tombstone is in the log; the word of it, which follows, never went out."""
+    assert run_seed(seed, swarm).violations == ()
+
+
 def test_log_agrees(monkeypatch: pytest.MonkeyPatch) -> None:
     """What was decided is answered and not written when a coordinator moves."""
     monkeypatch.setattr(Coordinators, "flush_one", lambda self, hosted: self._deliver(hosted._give_out()))

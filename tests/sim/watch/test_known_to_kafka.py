@@ -24,7 +24,9 @@ from kgroup.group.coordinator.events import (
     RebalanceStarted,
 )
 from kgroup.group.coordinator.settings import GroupSettings
+from kgroup.group.member.classic.rounds import Rounds
 from kgroup.group.member.consumer.membership import ConsumerMembership
+from kgroup.group.member.identity import MemberState
 from kgroup.group.member.step import MemberError
 from kgroup.protocol.error_codes import ErrorCode
 from kgroup.protocol.records.values import GroupMetadataValue, MemberMetadata
@@ -100,7 +102,6 @@ def found(violations: tuple[Violation, ...]) -> list[tuple[str, str]]:
         pytest.param(DOWN, SETTLES, "g: orders-4 is read by nobody", id="downgraded-and-moved"),
         pytest.param(UNTOLD, SETTLES, "g: orders-3 is read by nobody", id="downgraded-and-untold"),
         pytest.param(UNSAID, SETTLES, "g: orders-2 is read by nobody", id="downgraded-and-unsaid"),
-        pytest.param(TOLD_THE_SAME, SETTLES, "g: orders-0 is read by nobody", id="downgraded-and-told"),
         pytest.param(FORGOTTEN, RECONCILES, "g: orders-0 is read by nobody", id="lost-with-its-log"),
         pytest.param(FORGOTTEN_LATE, RECONCILES, "g: payments-2 is read by nobody", id="lost-and-heard"),
     ],
@@ -110,6 +111,22 @@ def test_what_kafka_does_too_is_known(seed: tuple[int, Swarm], checker: str, wha
     assert (found(run.violations), found(run.known)) == ([], [(checker, what)])
     assert run.settled_ms is None
     assert checker in KNOWN
+
+
+def test_a_change_back_that_those_who_follow_hear_nothing_of_is_known(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The members of this seed wait before they join again also when it was a heartbeat that failed."""
+    rule = Rounds._repeat_round
+
+    def repeat_round(self: Rounds, reason: str, now_ms: int) -> None:
+        if self._identity.state is MemberState.STABLE:
+            self._backoff.failed(now_ms)
+        rule(self, reason, now_ms)
+
+    monkeypatch.setattr(Rounds, "_repeat_round", repeat_round)
+    run = run_seed(*TOLD_THE_SAME)
+    assert (found(run.violations), found(run.known)) == ([], [(SETTLES, "g: orders-0 is read by nobody")])
 
 
 @pytest.mark.parametrize(
@@ -491,6 +508,23 @@ def test_who_hears_or_is_somewhere_else_does_not(
 
 def test_a_copy_for_a_group_that_is_not_there_gives_up_nothing() -> None:
     assert not copied(is_there=False).explain("g", "m", 5, {EIGHT})
+
+
+@pytest.mark.parametrize(
+    ("readers", "is_explained"),
+    [
+        pytest.param([("m", 5), ("n", 6)], True, id="one-reads-on"),
+        pytest.param([("n", 6), ("m", 5)], True, id="in-the-other-order"),
+        pytest.param([("m", 5)], True, id="alone"),
+        pytest.param([("m", 6), ("n", 6)], False, id="at-another-epoch"),
+        pytest.param([("m", 5), ("n", 6), ("o", 6)], False, id="two-more"),
+    ],
+)
+def test_who_reads_on_what_it_is_thought_to_have_given_up(
+    readers: list[tuple[str, int]], is_explained: bool
+) -> None:
+    assert copied().explain_readers("g", readers, EIGHT) is is_explained
+    assert not copied().explain_readers("g", [*readers, ("o", 6), ("p", 6)], SEVEN)
 
 
 # ---- downgraded and moved -------------------------------------------------------------------------

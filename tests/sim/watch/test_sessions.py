@@ -370,6 +370,39 @@ def test_a_round_whose_wait_ends_as_all_are_sent_back() -> None:
     assert run_seed(709397, Swarm.MIGRATION).violations == ()
 
 
+@pytest.mark.parametrize(
+    ("is_static", "others_wait", "look_ms", "broken"),
+    [
+        pytest.param(True, False, 60_000, [], id="a whole timeout from then on"),
+        pytest.param(True, False, 60_001, [ROUNDS_END], id="and no longer"),
+        pytest.param(False, False, 50_000, [ROUNDS_END], id="kept by nobody"),
+        pytest.param(True, True, 50_000, [ROUNDS_END], id="others wait"),
+    ],
+)
+def test_a_wait_with_nobody_there_may_have_ended_just_before_the_first_comes(
+    is_static: bool, others_wait: bool, look_ms: int, broken: list[str]
+) -> None:
+    """A node that stood still ends it late, and begins another one, if static members keep the group."""
+    stage, rounds = first_round(of_first=False)
+    if is_static:
+        stage.group.static_members["one"] = "m"
+    stage.add("n", rebalance_timeout_ms=20_000)
+    if others_wait:
+        stage.group.park_join(stage.group.members["m"], 1)
+    join = stage.ask(replace(_JOIN, member_id="n"), 2)
+    join.asked_ms = 40_000
+    rounds.asked(join)
+    stage.group.park_join(stage.group.members["n"], join.request_id)
+    stage.group.pending_joins["given-out"] = None  # or all have joined
+    rounds.look(look_ms + SLACK_MS, True)
+    assert stage.broken == broken
+
+
+@pytest.mark.parametrize("swarm", [Swarm.CLASSIC, Swarm.MIGRATION])
+def test_a_node_that_stands_still_while_nobody_waits(swarm: Swarm) -> None:
+    assert run_seed(924007, swarm).violations == ()
+
+
 def test_who_was_sent_back_and_waits_again_is_not_to_be_put_out() -> None:
     stage, rounds = first_round()
     ticket = stage.ask(_JOIN)

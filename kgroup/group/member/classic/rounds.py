@@ -382,11 +382,9 @@ class Rounds:
         match outcome:
             case Reaction.FIND:
                 self._coordinator.lost()
-                self._backoff.failed(now_ms)
-                self._rejoin_unless_stable(why)
+                self._repeat_round(why, now_ms)
             case Reaction.RETRY:
-                self._backoff.failed(now_ms)
-                self._rejoin_unless_stable(why)
+                self._repeat_round(why, now_ms)
             case Reaction.REJOIN:
                 self.request_rejoin(why)
             case Reaction.ANEW | Reaction.STALE:
@@ -394,8 +392,14 @@ class Rounds:
             case _:
                 self._outbox.turn.error = MemberError(api, error_code)
 
-    def _rejoin_unless_stable(self, reason: str) -> None:
+    def _repeat_round(self, reason: str, now_ms: int) -> None:
+        """Join again, later; a stable member has no round that could have failed.
+
+        Kafka: AbstractCoordinator.joinGroupIfNeeded waits after a round that failed and for nothing else. A
+        stable member that waited once it had prepared itself would not heartbeat until its user polls again.
+        """
         if self._identity.state is not MemberState.STABLE:
+            self._backoff.failed(now_ms)
             self.request_rejoin(reason)
 
     def _thrown_out(self, *, keep_id: bool, why: str) -> None:
