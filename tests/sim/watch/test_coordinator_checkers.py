@@ -12,6 +12,7 @@ from kgroup.group.coordinator.classic.answer_table import Check, Trigger
 from kgroup.group.coordinator.classic.group import ClassicGroup
 from kgroup.group.coordinator.classic.rounds import ClassicRounds
 from kgroup.group.coordinator.classic.rules import ClassicRules
+from kgroup.group.coordinator.events import GroupDeleted, GroupEvent
 from kgroup.group.coordinator.step import Request
 from kgroup.group.coordinator.timers import Timers
 from kgroup.group.member.classic.heartbeats import Heartbeats
@@ -40,6 +41,7 @@ from kgroup.sim.watch.result import (
 )
 from kgroup.sim.watch.trace import RecordsProcessed
 from kgroup.sim.world.coordinator_watch import CoordinatorWatch
+from kgroup.sim.world.world import World
 from tests.sim.worlds import members, play, world
 
 _FAILING_DISKS = tuple((f"{second}s", "fail-disk by 50% for 2s") for second in range(5, 55, 3))
@@ -164,6 +166,25 @@ def test_what_a_coordinator_expired_before_a_member_came_was_of_a_group_without_
 def test_a_group_whose_end_the_power_cut_off_begins_anew(seed: int, swarm: Swarm) -> None:
     """Its tombstone is in the log; the word of it, which follows, never went out."""
     assert run_seed(seed, swarm).violations == ()
+
+
+def test_the_end_of_a_group_that_no_coordinator_told_of_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    played = World(world(), 1, None, None, codec=False)
+    played.play(until_settled=True)
+    cluster, watch = played.cluster.cluster, played.cluster.watch
+    [hosted] = (each for each in cluster.coordinators.hosted.values() if "g" in each.coordinator.classic)
+    model = watch.models[hosted.partition.index]
+    told: list[GroupEvent] = []
+    monkeypatch.setattr(played.checkers, "group_event", told.append)
+
+    model.untold |= {"told", "untold"}
+    watch.heard(hosted, GroupDeleted(group_id="told"))
+    for _ in range(2):
+        watch.attach(cluster, has_lost=False)
+        watch.attach(cluster, has_lost=False)
+        assert watch.models[hosted.partition.index] is not model
+        watch._loaded(hosted)
+        assert told == [GroupDeleted(group_id="untold")]
 
 
 def test_log_agrees(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -254,6 +254,7 @@ def test_a_node_that_stood_still_ends_a_round_and_upgrades_its_group_at_once() -
     assert run_seed(10204, Swarm.MIGRATION).violations == ()
 
 
+_WAITS = GroupState.PREPARING_REBALANCE
 _BACK = JoinGroupResponse(error_code=E.REBALANCE_IN_PROGRESS, member_id="m")
 _NOT_BACK = MemberRemoved(group_id="g", member_id="m", why="did not rejoin")
 
@@ -371,19 +372,21 @@ def test_a_round_whose_wait_ends_as_all_are_sent_back() -> None:
 
 
 @pytest.mark.parametrize(
-    ("is_static", "others_wait", "look_ms", "broken"),
+    ("state", "is_static", "others_wait", "look_ms", "broken"),
     [
-        pytest.param(True, False, 60_000, [], id="a whole timeout from then on"),
-        pytest.param(True, False, 60_001, [ROUNDS_END], id="and no longer"),
-        pytest.param(False, False, 50_000, [ROUNDS_END], id="kept by nobody"),
-        pytest.param(True, True, 50_000, [ROUNDS_END], id="others wait"),
+        pytest.param(_WAITS, True, False, 60_000, [], id="a whole timeout from then on"),
+        pytest.param(_WAITS, True, False, 60_001, [ROUNDS_END], id="and no longer"),
+        pytest.param(_WAITS, False, False, 50_000, [ROUNDS_END], id="kept by nobody"),
+        pytest.param(_WAITS, True, True, 50_000, [ROUNDS_END], id="others wait"),
+        pytest.param(GroupState.COMPLETING_REBALANCE, True, False, 50_000, [ROUNDS_END], id="the other half"),
     ],
 )
 def test_a_wait_with_nobody_there_may_have_ended_just_before_the_first_comes(
-    is_static: bool, others_wait: bool, look_ms: int, broken: list[str]
+    state: GroupState, is_static: bool, others_wait: bool, look_ms: int, broken: list[str]
 ) -> None:
     """A node that stood still ends it late, and begins another one, if static members keep the group."""
     stage, rounds = first_round(of_first=False)
+    stage.group.state = state
     if is_static:
         stage.group.static_members["one"] = "m"
     stage.add("n", rebalance_timeout_ms=20_000)
