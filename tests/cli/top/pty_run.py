@@ -72,7 +72,12 @@ class Terminal:
         """The exit status, when it has ended."""
         while self._read(PATIENCE_S):
             pass
-        _, status = os.waitpid(self._pid, 0)
+        pid, status = os.waitpid(self._pid, os.WNOHANG)
+        deadline = time.monotonic() + PATIENCE_S
+        while not pid and time.monotonic() < deadline:
+            time.sleep(0.01)
+            pid, status = os.waitpid(self._pid, os.WNOHANG)
+        assert pid, "it does not end"
         self.status = os.waitstatus_to_exitcode(status)
         return self.status
 
