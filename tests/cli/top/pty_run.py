@@ -72,13 +72,11 @@ class Terminal:
         """The exit status, when it has ended."""
         while self._read(PATIENCE_S):
             pass
-        pid, status = os.waitpid(self._pid, os.WNOHANG)
         deadline = time.monotonic() + PATIENCE_S
-        while not pid and time.monotonic() < deadline:
+        while (ended := os.waitpid(self._pid, os.WNOHANG))[0] == 0:
+            assert time.monotonic() < deadline, "it does not end"
             time.sleep(0.01)
-            pid, status = os.waitpid(self._pid, os.WNOHANG)
-        assert pid, "it does not end"
-        self.status = os.waitstatus_to_exitcode(status)
+        self.status = os.waitstatus_to_exitcode(ended[1])
         return self.status
 
     def close(self) -> None:

@@ -271,6 +271,15 @@ def first_round(*, of_first: bool = True, may_end: bool = False) -> tuple[Stage,
     return stage, rounds
 
 
+def begin_to_wait(stage: Stage, rounds: RoundsEnd, member_id: str, at_ms: int) -> None:
+    """This member joins, and waits for one that was given an id and has not come."""
+    join = stage.ask(replace(_JOIN, member_id=member_id), 3)
+    join.asked_ms = at_ms
+    rounds.asked(join)
+    stage.group.park_join(stage.group.members[member_id], join.request_id)
+    stage.group.pending_joins["given-out"] = None  # or all have joined
+
+
 @pytest.mark.parametrize(
     ("of_first", "may_end", "waited_ms", "broken"),
     [
@@ -358,11 +367,7 @@ def test_a_wait_may_end_before_who_was_sent_back_hears_of_it(
         stage.group.unpark_join(stage.group.members["m"])
     deadline_ms = 50_000
     rounds.answered(join, _BACK, 30_002)
-    again = stage.ask(_JOIN)
-    again.asked_ms = 30_100
-    rounds.asked(again)
-    stage.group.park_join(stage.group.members["m"], again.request_id)
-    stage.group.pending_joins["given-out"] = None  # or all have joined
+    begin_to_wait(stage, rounds, "m", 30_100)
     rounds.look(look_ms + SLACK_MS, True)
     assert stage.broken == broken
 
@@ -392,11 +397,7 @@ def test_a_wait_with_nobody_there_may_have_ended_just_before_the_first_comes(
     stage.add("n", rebalance_timeout_ms=20_000)
     if others_wait:
         stage.group.park_join(stage.group.members["m"], 1)
-    join = stage.ask(replace(_JOIN, member_id="n"), 2)
-    join.asked_ms = 40_000
-    rounds.asked(join)
-    stage.group.park_join(stage.group.members["n"], join.request_id)
-    stage.group.pending_joins["given-out"] = None  # or all have joined
+    begin_to_wait(stage, rounds, "n", 40_000)
     rounds.look(look_ms + SLACK_MS, True)
     assert stage.broken == broken
 
