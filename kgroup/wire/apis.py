@@ -105,7 +105,7 @@ _SPOKEN: Final = (
     Api(topics.ListPartitionReassignmentsRequest, topics.ListPartitionReassignmentsResponse, 0, 0),
     Api(group.OffsetDeleteRequest, group.OffsetDeleteResponse, 0, 0, rows=_ROWS),
     Api(cluster.DescribeClusterRequest, cluster.DescribeClusterResponse, 0, 2),
-    Api(messages.ConsumerGroupHeartbeatRequest, messages.ConsumerGroupHeartbeatResponse, 0, 1),
+    Api(messages.ConsumerGroupHeartbeatRequest, messages.ConsumerGroupHeartbeatResponse, 0, 1, rows=_ROWS),
     Api(messages.ConsumerGroupDescribeRequest, messages.ConsumerGroupDescribeResponse, 0, 1),
     Api(topics.DescribeTopicPartitionsRequest, topics.DescribeTopicPartitionsResponse, 0, 0),
 )

@@ -104,8 +104,9 @@ class _DecoderSource:
             self._await("B", self._source.name("tags"), "if {0}: raise NotPlainError")
         return values
 
-    def _field(self, field: Any) -> str:
-        nullable = field.nullable_for_version_q(self._version)
+    def _field(self, field: Any, *, is_item: bool = False) -> str:
+        # What an array is made of has the array's definition, but an item may never be null.
+        nullable = not is_item and field.nullable_for_version_q(self._version)
         if field.is_array():
             return self._array(field, nullable)
         kind = field.type_str
@@ -179,7 +180,7 @@ class _DecoderSource:
         elif element.is_struct():
             item = self._struct(element, element.data_class)
         else:
-            item = self._field(element)
+            item = self._field(element, is_item=True)
         self._unpack()
         line(f"{items}.append({item})")
         close()

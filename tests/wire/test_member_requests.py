@@ -458,7 +458,7 @@ def test_heartbeats_of_the_consumer_protocol(world: BrokerWorld, version: int) -
     assert joined.assignment == ConsumerAssignment(topic_partitions=[])
     [member] = world.cluster.coordinator("new", 1, 0).coordinator.describe_consumer_group("new").members
     assert (member.instance_id, member.rack_id, member.subscribed_topic_regex) == ("shop", "r1", "ord.*")
-    claiming = replace(joining, topic_partitions=((UUID(int=7), (0, 1)),), member_epoch=9)
+    claiming = joining._replace(topic_partitions=((UUID(int=7), (0, 1)),), member_epoch=9)
     refused = ask(world, claiming, version)
     assert isinstance(refused, ConsumerGroupHeartbeatResponse)
     assert (refused.error_code, refused.assignment) == (E.FENCED_MEMBER_EPOCH, None)

@@ -22,6 +22,7 @@ from kgroup.protocol.requests.coordinator import (
     CommitTopic,
     FetchedOffset,
     FetchedTopic,
+    OffsetRow,
     PartitionResult,
     TopicResult,
 )
@@ -272,14 +273,11 @@ def _accepted(partition: int) -> PartitionResult:
 
 def _fetched_rows(
     committed: Mapping[TopicPartition, CommittedOffset], topic: FetchTopic
-) -> list[FetchedOffset]:
+) -> list[OffsetRow]:
     """The committed offsets for partitions of a topic known by its name only."""
-    indexes = topic.partition_indexes
-    new, kind, none = tuple.__new__, FetchedOffset, ErrorCode.NONE
+    indexes, none = topic.partition_indexes, ErrorCode.NONE
     return [
-        FetchedOffset(partition_index=index)
-        if commit is None
-        else new(kind, (index, commit[0], commit[1], commit[2], none))
+        FetchedOffset(index) if commit is None else (index, commit[0], commit[1], commit[2], none)
         for index, commit in zip(indexes, map(committed.get, zip(repeat(topic.name), indexes)), strict=False)
     ]
 

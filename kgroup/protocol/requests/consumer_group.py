@@ -1,7 +1,11 @@
-"""ConsumerGroupHeartbeat and ConsumerGroupDescribe (KIP-848), free of wire versions."""
+"""ConsumerGroupHeartbeat and ConsumerGroupDescribe (KIP-848), free of wire versions.
+
+Tuples where one is made for every heartbeat: a frozen dataclass takes three times as long to make.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import NamedTuple
 from uuid import UUID
 
 from kgroup.protocol.error_codes import ErrorCode
@@ -10,8 +14,7 @@ CLASSIC_MEMBER = 0
 CONSUMER_MEMBER = 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConsumerGroupHeartbeat:
+class ConsumerGroupHeartbeat(NamedTuple):
     """A member's whole conversation: it joins with epoch 0 and leaves with -1 or, to come back, -2.
 
     A field is None (`rebalance_timeout_ms`: -1) if it has not changed since the last heartbeat.
@@ -31,7 +34,7 @@ class ConsumerGroupHeartbeat:
     server_assignor: str | None = None
     topic_partitions: tuple[tuple[UUID, tuple[int, ...]], ...] | None = None
     makes_own_id: bool = True
-    may_describe: Callable[[str], bool] | None = field(default=None, compare=False, repr=False)
+    may_describe: Callable[[str], bool] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,8 +53,7 @@ class ConsumerAssignment:
     topic_partitions: list[AssignedTopic] = field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConsumerGroupHeartbeatResponse:
+class ConsumerGroupHeartbeatResponse(NamedTuple):
     """`assignment` is None where it is what the member already knows."""
 
     error_code: ErrorCode = ErrorCode.NONE

@@ -8,7 +8,8 @@ each partition, are tuples: a frozen dataclass takes several times as long to ma
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from itertools import starmap
+from typing import NamedTuple, TypeAlias
 from uuid import UUID
 
 from kgroup.protocol.error_codes import ErrorCode
@@ -350,13 +351,22 @@ class FetchedOffset(NamedTuple):
     error_code: ErrorCode = ErrorCode.NONE
 
 
+OffsetRow: TypeAlias = tuple[int, int, int, str, ErrorCode]
+"""The fields of a `FetchedOffset`: a named tuple takes twice as long to make, and they come by the hundred."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchedTopic:
     """The offsets of one topic."""
 
     name: str
-    partitions: list[FetchedOffset]
+    partitions: Sequence[OffsetRow]
     topic_id: UUID | None = None
+
+    @property
+    def offsets(self) -> list[FetchedOffset]:
+        """The same with names."""
+        return list(starmap(FetchedOffset, self.partitions))
 
 
 def refusal(body: RequestBody, error: ErrorCode) -> ReplyBody:

@@ -100,7 +100,7 @@ class LogAgrees(CoordinatorChecker):
         held = {
             (group_id, (topic.name, each.partition_index)): each.committed_offset
             for topic in coordinator.fetch_offsets(group_id, None, require_stable=False)
-            for each in topic.partitions
+            for each in topic.offsets
         }
         logged = {place: model.committed[place].value.offset for place in places if place in model.committed}
         if held != logged:
@@ -113,7 +113,7 @@ class LogAgrees(CoordinatorChecker):
             topic, index = place[1]
             requested = FetchTopic(name=topic, topic_id=None, partition_indexes=(index,))
             [fetched] = coordinator.fetch_offsets(group_id, (requested,), require_stable=True)
-            is_unstable = fetched.partitions[0].error_code is ErrorCode.UNSTABLE_OFFSET_COMMIT
+            is_unstable = fetched.offsets[0].error_code is ErrorCode.UNSTABLE_OFFSET_COMMIT
             if is_unstable != model.is_pending(place):
                 said = "pending" if is_unstable else "stable"
                 self._report(f"{group_id}: {topic}-{index} is {said}, and not so in the log")

@@ -409,7 +409,7 @@ class CoordinatorWatch:
                 continue
             requested = FetchTopic(name=topic, topic_id=None, partition_indexes=(index,))
             fetched = hosted.coordinator.fetch_offsets(group, (requested,), require_stable=False)
-            offset = fetched[0].partitions[0].committed_offset
+            offset = fetched[0].offsets[0].committed_offset
             retention_ms = self._cluster.settings.group.offsets_retention_ms
             self._checkers.committed((group, (topic, index)), offset, retention_ms, where)
 

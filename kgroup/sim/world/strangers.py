@@ -327,9 +327,9 @@ class Stranger:
             [fetched] = hosted.coordinator.fetch_offsets(
                 self._group, (requested,), require_stable=self._chance.random() < 0.5
             )
-            if fetched.partitions[0].error_code is E.NONE:
+            if fetched.offsets[0].error_code is E.NONE:
                 place = (self._group, (topic, index))
-                self._host.watch.registers.read(place, fetched.partitions[0].committed_offset, self._name)
+                self._host.watch.registers.read(place, fetched.offsets[0].committed_offset, self._name)
 
     # ---- what nobody should do --------------------------------------------------------------------
 

@@ -227,7 +227,7 @@ def test_offsets_can_be_committed_under_the_empty_group_id() -> None:
     [topic] = answer_to(world, replace(commit, group_id="")).topics  # type: ignore[union-attr]
     assert topic.partitions[0].error_code is ErrorCode.NONE
     [offsets] = world.coordinator.fetch_offsets("", None, False)
-    assert offsets.partitions[0].committed_offset == 5
+    assert offsets.offsets[0].committed_offset == 5
 
 
 @pytest.mark.parametrize(

@@ -89,7 +89,7 @@ def read(
     """What a fetch of one named partition gives."""
     topics = (FetchTopic(name="orders", topic_id=topic_id, partition_indexes=(partition,)),)
     [topic] = world.coordinator.fetch_offsets(GROUP, topics, stable)
-    [offset] = topic.partitions
+    [offset] = topic.offsets
     return offset
 
 
@@ -286,7 +286,7 @@ def test_a_marker_settles_the_offsets_of_every_group() -> None:
     sent(world, EndTransaction(producer_id=7, producer_epoch=3, committed=True))
     for group_id in ("g", "h", "i"):
         [topic] = world.coordinator.fetch_offsets(group_id, None, True)
-        assert topic.partitions[0].committed_offset == 5
+        assert topic.offsets[0].committed_offset == 5
 
 
 def test_a_marker_of_a_producer_without_offsets_here_changes_nothing() -> None:

@@ -258,7 +258,7 @@ def test_a_member_that_drops_what_it_is_given_has_no_excuse(monkeypatch: pytest.
             replace(each, partitions=[number for number in each.partitions if number != 7]) for each in given
         ]
         taken = None if answer.assignment is None else ConsumerAssignment(topic_partitions=less)
-        rule(self, replace(answer, assignment=taken))
+        rule(self, answer._replace(assignment=taken))
 
     monkeypatch.setattr(ConsumerMembership, "_proceed", proceed)
     run = run_seed(*TWICE)
@@ -295,16 +295,16 @@ BOOKED = ConsumerMember(member_id="m", member_epoch=6, assigned={ORDERS: {8: 5},
 def test_what_only_the_second_answer_gave() -> None:
     process = Unheard()
     process.answered_again(JOINS, GIVEN)
-    process.heard(replace(GIVEN, member_epoch=6, assignment=None))
+    process.heard(GIVEN._replace(member_epoch=6, assignment=None))
     assert process.explains(BOOKED)
 
 
 @pytest.mark.parametrize(
     ("asked", "answer"),
     [
-        pytest.param(replace(JOINS, member_epoch=4), GIVEN, id="no-join"),
-        pytest.param(JOINS, replace(GIVEN, assignment=None), id="nothing-given"),
-        pytest.param(JOINS, replace(GIVEN, error_code=ErrorCode.UNKNOWN_MEMBER_ID), id="refused"),
+        pytest.param(JOINS._replace(member_epoch=4), GIVEN, id="no-join"),
+        pytest.param(JOINS, GIVEN._replace(assignment=None), id="nothing-given"),
+        pytest.param(JOINS, GIVEN._replace(error_code=ErrorCode.UNKNOWN_MEMBER_ID), id="refused"),
     ],
 )
 def test_another_answer_that_nobody_waits_for_explains_nothing(
@@ -349,14 +349,14 @@ LEFT = ConsumerMember(member_id="m", member_epoch=5, assigned={ORDERS: {7: 5, 8:
 """As the next coordinator has it: of what the member has, it was told to keep orders-8 alone."""
 
 
-BEATS = replace(JOINS, member_epoch=5)
+BEATS = JOINS._replace(member_epoch=5)
 
 
 def lost_words(*answers: ConsumerGroupHeartbeatResponse, group_id: str = "g") -> LostWords:
     """Once a coordinator has given these answers to the member, and its log has lost its end."""
     words = LostWords()
     for answer in answers:
-        words.answered(replace(BEATS, group_id=group_id), answer)
+        words.answered(BEATS._replace(group_id=group_id), answer)
     words.log_cut()
     return words
 
@@ -364,8 +364,8 @@ def lost_words(*answers: ConsumerGroupHeartbeatResponse, group_id: str = "g") ->
 def test_what_a_member_was_told_to_give_up_by_a_log_that_is_lost() -> None:
     words = lost_words(GIVEN)
     assert words.explain("g", LEFT, ORDERS, 7)
-    words.answered(BEATS, replace(GIVEN, assignment=None))
-    words.answered(BEATS, replace(GIVEN, error_code=ErrorCode.FENCED_MEMBER_EPOCH))
+    words.answered(BEATS, GIVEN._replace(assignment=None))
+    words.answered(BEATS, GIVEN._replace(error_code=ErrorCode.FENCED_MEMBER_EPOCH))
     assert words.explain("g", LEFT, ORDERS, 7)
     words.log_cut()
     assert words.explain("g", LEFT, ORDERS, 7)
@@ -380,7 +380,7 @@ def test_what_a_member_was_told_to_give_up_by_a_log_that_is_lost() -> None:
         pytest.param(lost_words(GIVEN), replace(LEFT, member_id="n"), (ORDERS, 7), id="another-member"),
         pytest.param(lost_words(GIVEN, group_id="h"), LEFT, (ORDERS, 7), id="another-group"),
         pytest.param(lost_words(), LEFT, (ORDERS, 7), id="it-was-told-nothing"),
-        pytest.param(lost_words(replace(GIVEN, assignment=None)), LEFT, (ORDERS, 7), id="nothing-of-it"),
+        pytest.param(lost_words(GIVEN._replace(assignment=None)), LEFT, (ORDERS, 7), id="nothing-of-it"),
     ],
 )
 def test_a_lost_log_explains_nothing_else(
@@ -397,14 +397,14 @@ def test_without_a_loss_a_member_has_to_be_told_again() -> None:
 
 def test_an_assignment_since_the_loss_makes_up_for_it() -> None:
     words = lost_words(GIVEN)
-    words.answered(BEATS, replace(GIVEN, member_epoch=6))
+    words.answered(BEATS, GIVEN._replace(member_epoch=6))
     assert not words.explain("g", LEFT, ORDERS, 7)
 
 
 # ---- stale heartbeats ----------------------------------------------------------------------------
 
 
-COPY = replace(JOINS, topic_partitions=())
+COPY = JOINS._replace(topic_partitions=())
 
 
 def copied(asked: ConsumerGroupHeartbeat = COPY, *, is_there: bool = True) -> StaleHeartbeats:
@@ -448,7 +448,7 @@ def test_a_copy_gives_up_nothing_else(
 
 def names(epoch: int, *partitions: int) -> ConsumerGroupHeartbeat:
     """A heartbeat that says what its member has."""
-    return replace(JOINS, member_epoch=epoch, topic_partitions=((ORDERS, partitions),) if partitions else ())
+    return JOINS._replace(member_epoch=epoch, topic_partitions=((ORDERS, partitions),) if partitions else ())
 
 
 @pytest.mark.parametrize("epoch", [4, 5])
@@ -461,7 +461,7 @@ def test_a_copy_of_a_full_heartbeat_gives_up_what_it_does_not_name(epoch: int) -
 @pytest.mark.parametrize(
     "asked",
     [
-        pytest.param(replace(JOINS, member_epoch=5), id="says-nothing"),
+        pytest.param(JOINS._replace(member_epoch=5), id="says-nothing"),
         pytest.param(names(3), id="older"),
         pytest.param(names(6), id="newer"),
         pytest.param(names(4, 7), id="names-what-is-not-the-members"),
@@ -483,19 +483,19 @@ def test_who_is_not_fenced_goes_on_with_what_it_has() -> None:
     assert all(copies.explain("g", "m", epoch, {EIGHT}) for epoch in (5, 7))
     assert not copies.explain("g", "m", 9, {EIGHT})
     assert not copies.explain("g", "m", 4, {EIGHT})
-    copies.answered(names(7), replace(ON, member_epoch=9))
+    copies.answered(names(7), ON._replace(member_epoch=9))
     assert copies.explain("g", "m", 9, {EIGHT})
 
 
 @pytest.mark.parametrize(
     ("asked", "answer"),
     [
-        pytest.param(names(5), replace(GIVEN, member_epoch=7), id="given-another-assignment"),
-        pytest.param(names(5), replace(ON, error_code=ErrorCode.FENCED_MEMBER_EPOCH), id="fenced"),
+        pytest.param(names(5), GIVEN._replace(member_epoch=7), id="given-another-assignment"),
+        pytest.param(names(5), ON._replace(error_code=ErrorCode.FENCED_MEMBER_EPOCH), id="fenced"),
         pytest.param(names(0), ON, id="joined-again"),
         pytest.param(names(6), ON, id="at-another-epoch"),
-        pytest.param(replace(names(5), member_id="n"), ON, id="another-member"),
-        pytest.param(replace(names(5), group_id="h"), ON, id="in-another-group"),
+        pytest.param(names(5)._replace(member_id="n"), ON, id="another-member"),
+        pytest.param(names(5)._replace(group_id="h"), ON, id="in-another-group"),
     ],
 )
 def test_who_hears_or_is_somewhere_else_does_not(
@@ -797,7 +797,7 @@ def test_a_first_round_fails_who_comes() -> None:
 @pytest.mark.parametrize(
     ("asked", "group", "settings"),
     [
-        pytest.param(replace(COMES, member_epoch=1), in_its_first_round(), SETTINGS, id="no-join"),
+        pytest.param(COMES._replace(member_epoch=1), in_its_first_round(), SETTINGS, id="no-join"),
         pytest.param(
             Heartbeat(group_id="g", generation_id=0, member_id="old", group_instance_id=None),
             in_its_first_round(),
@@ -821,8 +821,8 @@ def test_another_request_or_group_is_none_that_kafka_fails_on(
     assert not fails(asked, group, settings)
 
 
-GOES_ON = replace(COMES, member_epoch=5)
-BEATS = Heartbeat(group_id="g", generation_id=1, member_id="m", group_instance_id=None)
+GOES_ON = COMES._replace(member_epoch=5)
+CLASSIC_BEATS = Heartbeat(group_id="g", generation_id=1, member_id="m", group_instance_id=None)
 
 
 def answered(*answers: tuple[str, Any, Any, bool]) -> FirstRounds:
@@ -835,7 +835,7 @@ def answered(*answers: tuple[str, Any, Any, bool]) -> FirstRounds:
 @pytest.mark.parametrize(
     "since",
     [
-        pytest.param(("c1", BEATS, HeartbeatResponse(), False), id="of-the-other-kind"),
+        pytest.param(("c1", CLASSIC_BEATS, HeartbeatResponse(), False), id="of-the-other-kind"),
         pytest.param(("c1", COMES, GIVEN, False), id="the-same-request-let-in"),
         pytest.param(("c2", GOES_ON, GIVEN, False), id="of-another-client"),
     ],

@@ -162,7 +162,7 @@ def test_a_member_that_never_acknowledges(monkeypatch: pytest.MonkeyPatch) -> No
 
     def silent(self: ConsumerHeartbeats, *args: Any) -> Any:
         said = body(self, *args)
-        return said if said.member_epoch == 0 else replace(said, topic_partitions=None)
+        return said if said.member_epoch == 0 else said._replace(topic_partitions=None)
 
     monkeypatch.setattr(ConsumerHeartbeats, "_body", silent)
     assert RECONCILES in broken()

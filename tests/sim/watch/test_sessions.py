@@ -319,8 +319,8 @@ def test_who_was_not_sent_back_has_its_rebalance_timeout(reply: JoinGroupRespons
         pytest.param(_COMES, True, 13_000, [], id="sent back"),
         pytest.param(_COMES, True, 12_999, [ALIVE_STAY], id="within the initial delay"),
         pytest.param(_COMES, False, 13_000, [ALIVE_STAY], id="nobody waits"),
-        pytest.param(replace(_COMES, member_epoch=1), True, 13_000, [ALIVE_STAY], id="no newcomer"),
-        pytest.param(replace(_COMES, group_id="h"), True, 13_000, [ALIVE_STAY], id="of another group"),
+        pytest.param(_COMES._replace(member_epoch=1), True, 13_000, [ALIVE_STAY], id="no newcomer"),
+        pytest.param(_COMES._replace(group_id="h"), True, 13_000, [ALIVE_STAY], id="of another group"),
     ],
 )
 @pytest.mark.parametrize("member_id", ["m", ""], ids=["known", "named by the answer"])
@@ -347,7 +347,7 @@ def test_a_node_that_stood_still_ends_a_first_round_whose_members_a_newcomer_sen
         pytest.param(_COMES, True, 50_000, [], id="another rebalance timeout"),
         pytest.param(_COMES, True, 50_001, [ROUNDS_END], id="and no longer"),
         pytest.param(_COMES, False, 30_001, [ROUNDS_END], id="nobody waited"),
-        pytest.param(replace(_COMES, member_epoch=1), True, 30_001, [ROUNDS_END], id="no newcomer"),
+        pytest.param(_COMES._replace(member_epoch=1), True, 30_001, [ROUNDS_END], id="no newcomer"),
     ],
 )
 def test_a_wait_may_end_before_who_was_sent_back_hears_of_it(
@@ -445,9 +445,9 @@ def test_a_newcomer_that_is_in_a_generation_has_a_session_from_then_on(
         pytest.param(_COMES, E.REBALANCE_IN_PROGRESS, 14_999, [ALIVE_STAY], id="it is not over"),
         pytest.param(_COMES, E.NONE, 19_999, [ALIVE_STAY], id="the leader has synced"),
         pytest.param(
-            replace(_COMES, member_epoch=1), E.REBALANCE_IN_PROGRESS, 19_999, [ALIVE_STAY], id="no newcomer"
+            _COMES._replace(member_epoch=1), E.REBALANCE_IN_PROGRESS, 19_999, [ALIVE_STAY], id="no newcomer"
         ),
-        pytest.param(replace(_COMES, group_id="h"), E.NONE, 19_999, [ALIVE_STAY], id="another group's"),
+        pytest.param(_COMES._replace(group_id="h"), E.NONE, 19_999, [ALIVE_STAY], id="another group's"),
         pytest.param(None, E.REBALANCE_IN_PROGRESS, 19_999, [ALIVE_STAY], id="a rebalance began"),
         pytest.param(None, E.REBALANCE_IN_PROGRESS, 20_000, [], id="its session is over"),
     ],

@@ -113,13 +113,18 @@ class ConsumerGroup:
             self._names = names_of(self.members.values(), self.regexes)
         return self._names
 
+    @property
+    def has_regexes(self) -> bool:
+        """Whether some member has an expression."""
+        return bool(self._subscribers)
+
     def subscribers_of(self, regex: str) -> int:
         """The number of members with this expression."""
         return self._subscribers[regex]
 
     def wanted_regexes(self, member: ConsumerMember, updated: ConsumerMember) -> set[str]:
         """The expressions of all members, when `member` has become `updated`."""
-        wanted = {regex for regex, count in self._subscribers.items() if count}
+        wanted = set(self._subscribers)
         if member.regex != updated.regex:
             if member.regex and self._subscribers[member.regex] == 1:
                 wanted.discard(member.regex)
@@ -232,6 +237,8 @@ class ConsumerGroup:
         self._names = None
         if old is not None and old.regex:
             self._subscribers[old.regex] -= 1
+            if not self._subscribers[old.regex]:
+                del self._subscribers[old.regex]
         if new is not None and new.regex:
             self._subscribers[new.regex] += 1
 

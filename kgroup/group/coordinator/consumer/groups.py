@@ -526,14 +526,14 @@ _WHY = {
 def _as_it_says(member: ConsumerMember, request: Request, body: ConsumerGroupHeartbeat) -> ConsumerMember:
     """The member with what its heartbeat brings; itself, if that is nothing new."""
     changes: dict[str, object] = {}
-    for name, value in (
-        ("instance_id", body.instance_id),
-        ("rack_id", body.rack_id),
-        ("regex", body.subscribed_topic_regex),
-        ("assignor", body.server_assignor),
-    ):
-        if value is not None and value != getattr(member, name):
-            changes[name] = value
+    if body.instance_id not in (None, member.instance_id):
+        changes["instance_id"] = body.instance_id
+    if body.rack_id not in (None, member.rack_id):
+        changes["rack_id"] = body.rack_id
+    if body.subscribed_topic_regex not in (None, member.regex):
+        changes["regex"] = body.subscribed_topic_regex
+    if body.server_assignor not in (None, member.assignor):
+        changes["assignor"] = body.server_assignor
     if body.rebalance_timeout_ms not in (-1, member.rebalance_timeout_ms):
         changes["rebalance_timeout_ms"] = body.rebalance_timeout_ms
     if body.subscribed_topic_names is not None:

@@ -5,9 +5,9 @@ up, and the member's own way to its target. Behaves as GroupMetadataManager of K
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum
-from typing import Final
+from typing import Final, NamedTuple
 from uuid import UUID
 
 from kgroup.assignors.java_order import hash_order, string_hash
@@ -62,8 +62,7 @@ class _Regex(Enum):
     CHANGED_AND_RESOLVED = 2
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Subscribed:
+class Subscribed(NamedTuple):
     """A member with what it now wants, and whether that has changed; `epoch` is the group's after it.
 
     From `looked_at` the assignor hears whether all subscribe to the same: as with Kafka, the members as they
@@ -155,7 +154,7 @@ class ConsumerRules:
         first round, which is at epoch 0.
         """
         names_changed = False
-        if updated != member:
+        if updated is not member and updated != member:
             plan.entries.append(member_entry(group.group_id, updated))
             names_changed = updated.topics != member.topics
         regex = self._update_regex(group, member, updated, plan)
@@ -205,6 +204,8 @@ class ConsumerRules:
         """
         old, new = member.regex, updated.regex
         change = _Regex.SAME
+        if old == new and not group.has_regexes:
+            return change
         wants_resolution = False
         if old != new:
             change = _Regex.CHANGED
