@@ -82,7 +82,7 @@ class _EncoderSource:
             self._pack(FIXED_FORMATS[kind], value)
         elif kind == "uuid":
             self._pack("16s", f"id_bytes({value})")
-        elif field.is_struct():
+        elif field.is_struct() and field.nullable_for_version_q(self._version):
             self._nested(field, value, written)
         elif kind in ("string", "bytes"):
             self._sized(value, "h" if kind == "string" else "i", ".encode()" if kind == "string" else "")
@@ -90,10 +90,7 @@ class _EncoderSource:
             raise NotImplementedError(f"{field.name} is a {kind}")
 
     def _nested(self, struct: Any, value: str, written: Mapping[str, str]) -> None:
-        """A struct by itself; in front of one that may be null a byte says whether it is there (KIP-893)."""
-        if not struct.nullable_for_version_q(self._version):
-            self._struct(struct, value, written)
-            return
+        """A struct that may be null: a byte in front says whether it is there (KIP-893)."""
         line, close, name = self._source.line, self._source.close, self._source.name(struct.name)
         line(f"{name} = {value}")
         waiting = self._formats, [*self._values]

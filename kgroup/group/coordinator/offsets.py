@@ -271,9 +271,7 @@ def _accepted(partition: int) -> PartitionResult:
     return PartitionResult(partition_index=partition)
 
 
-def _fetched_rows(
-    committed: Mapping[TopicPartition, CommittedOffset], topic: FetchTopic
-) -> list[OffsetRow]:
+def _fetched_rows(committed: Mapping[TopicPartition, CommittedOffset], topic: FetchTopic) -> list[OffsetRow]:
     """The committed offsets for partitions of a topic known by its name only."""
     indexes, none = topic.partition_indexes, ErrorCode.NONE
     return [

@@ -352,7 +352,7 @@ class FetchedOffset(NamedTuple):
 
 
 OffsetRow: TypeAlias = tuple[int, int, int, str, ErrorCode]
-"""The fields of a `FetchedOffset`: a named tuple takes twice as long to make, and they come by the hundred."""
+"""The fields of a `FetchedOffset`; a named tuple takes twice as long to make, and hundreds come at once."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

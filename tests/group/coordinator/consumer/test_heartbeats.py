@@ -397,6 +397,21 @@ def test_whoever_takes_over_an_expression_of_others_is_given_its_topics_at_once_
     assert not answer.error_code
 
 
+def test_an_expression_that_nobody_has_any_more_is_not_matched_again() -> None:
+    world = ConsumerWorld()
+    world.join("a", subscribed_topic_names=None, subscribed_topic_regex="ord.*")
+    world.join("b", subscribed_topic_names=None, subscribed_topic_regex="pay.*")
+    world.advance(0)
+    world.settle("a", "b")
+    assert not world.beat("b", subscribed_topic_regex="ord.*").error_code
+    world.settle("a", "b")
+    records = len(world.log)
+    world.advance(10_001)
+    world.settle("a", "b")
+    world.advance(0)
+    assert "REGULAR_EXPRESSION" not in " ".join(world.types()[records:])
+
+
 def test_a_topic_that_is_deleted_is_taken_from_those_who_have_it_when_somebody_joins() -> None:
     world = ConsumerWorld()
     world.join("a", "orders", "payments")

@@ -1,6 +1,5 @@
 """What Kafka refuses of a heartbeat before it looks for the coordinator (GroupCoordinatorService)."""
 
-
 import pytest
 
 from kgroup.group.coordinator.consumer.request_checks import heartbeat_problem
