@@ -1,16 +1,21 @@
-"""Packages whose `__init__` runs on first use of an attribute, not when one of their modules is imported.
+"""Packages that take less of a start: run on first use of an attribute, or without a look at their version.
 
 `import kafka.protocol` runs kafka's own `__init__`, which imports its clients: a third of what a short
 command takes, for parts that no offline command uses. A package that is deferred is there with its path, so
 that its modules can be imported; the first attribute that it lacks runs its `__init__`.
 
-For a process of ours alone: in somebody's program `kafka` is what it is.
+tabulate asks `importlib.metadata` for its own version, which nobody here reads: that imports packages for
+mails and archives, and takes as long as all else of tabulate. So tabulate, and nobody else, gets one that
+knows no version.
+
+For a process of ours alone: in somebody's program `kafka` and `tabulate` are what they are.
 """
 
+import builtins
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.machinery import ModuleSpec, PathFinder
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -21,6 +26,8 @@ else:
 DEFERRED: Final = frozenset({"kafka", "kafka.protocol.consumer", "wcwidth"})
 """Packages of kafka-python with modules that are needed without the rest; what tabulate imports in case."""
 
+_WITHOUT_VERSION: Final = "tabulate"
+_METADATA: Final = "importlib.metadata"
 _ASKED_BY_USERS: Final = ("__all__", "__version__")
 
 
@@ -50,11 +57,12 @@ class _Finder(MetaPathFinder):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        if fullname not in DEFERRED:
+        if fullname not in DEFERRED and (fullname != _WITHOUT_VERSION or _METADATA in sys.modules):
             return None
         spec = PathFinder.find_spec(fullname, path, target)
         if spec is not None and spec.loader is not None:
-            spec.loader = _Deferring(spec.loader)
+            kind = _WithoutVersion if fullname == _WITHOUT_VERSION else _Deferring
+            spec.loader = kind(spec.loader)
         return spec
 
 
@@ -67,3 +75,39 @@ class _Deferring(Loader):
 
     def exec_module(self, module: ModuleType) -> None:
         module.__class__ = DeferredPackage
+
+
+class _WithoutVersion(Loader):
+    """Runs a module that imports another `importlib.metadata` than everybody else."""
+
+    def __init__(self, loader: Loader) -> None:
+        self._loader = loader
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        return self._loader.create_module(spec)
+
+    def exec_module(self, module: ModuleType) -> None:
+        # An import statement asks for `__import__` where the module has its built-in names.
+        module.__dict__["__builtins__"] = {**vars(builtins), "__import__": _import}
+        self._loader.exec_module(module)
+
+
+def _import(
+    name: str,
+    globals_: Mapping[str, object] | None = None,
+    locals_: Mapping[str, object] | None = None,
+    fromlist: Sequence[str] = (),
+    level: int = 0,
+) -> object:
+    return _NO_METADATA if name == _METADATA else __import__(name, globals_, locals_, fromlist, level)
+
+
+def _no_version(package: str) -> str:
+    raise _PackageNotFoundError(package)
+
+
+class _PackageNotFoundError(ModuleNotFoundError):
+    """As `importlib.metadata` has it."""
+
+
+_NO_METADATA: Final = SimpleNamespace(version=_no_version, PackageNotFoundError=_PackageNotFoundError)

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from importlib.metadata import version
 
 
 def said(program: str) -> str:
@@ -42,3 +43,19 @@ def test_a_package_that_runs_already_goes_on() -> None:
     program = f"{source}; print(type(kafka).__name__)"
     answer = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert answer.stdout == "module\n"
+
+
+TABLE = "import tabulate; print(tabulate.tabulate([[1, 2]], tablefmt='plain'), tabulate.__version__"
+
+
+def test_tabulate_does_without_its_version_and_everybody_else_has_them() -> None:
+    assert said(f"{TABLE}, 'importlib.metadata' in sys.modules)") == "1  2 unknown False"
+    program = "from importlib.metadata import version; print(version('tabulate'))"
+    assert said(f"{TABLE}); {program}").splitlines() == ["1  2 unknown", version("tabulate")]
+    assert said(f"import importlib.metadata; {TABLE})") == f"1  2 {version('tabulate')}"
+
+
+def test_tabulate_says_its_version_where_it_was_imported_before() -> None:
+    source = f"{TABLE}); from kgroup.cli.shell.deferred import defer; defer(); {TABLE})"
+    answer = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, check=True)
+    assert answer.stdout.splitlines() == [f"1  2 {version('tabulate')}"] * 2

@@ -11,6 +11,7 @@ LIVES = "fixtures/4.3.1/lives"
 HEAVY = frozenset(
     {
         "asyncio",
+        "importlib.metadata",
         "kafka.admin",
         "kafka.protocol.schemas",
         "kgroup.api.lag_history",
@@ -34,9 +35,9 @@ HEAVY = frozenset(
     }
 )
 SCAN = {"numpy", "pyarrow"}
-COLUMNS = SCAN | {"pyarrow.compute", "llvmlite"}
+COLUMNS = SCAN | {"pyarrow.compute", "importlib.metadata", "llvmlite"}
 """llvmlite loads machine code where there is some, which a log of 0.3 MB is worth. numba only makes it:
-tests/scan/kernels/test_tiers.py."""
+tests/scan/kernels/test_tiers.py. importlib.metadata is pyarrow.compute's."""
 
 MODULES = """
 import gc, json, os, sys
