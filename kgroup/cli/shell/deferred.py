@@ -6,7 +6,7 @@ that its modules can be imported; the first attribute that it lacks runs its `__
 
 tabulate asks `importlib.metadata` for its own version, which nobody here reads: that imports packages for
 mails and archives, and takes as long as all else of tabulate. So tabulate, and nobody else, gets one that
-knows no version.
+knows no version, as long as nobody has imported the real one.
 
 For a process of ours alone: in somebody's program `kafka` and `tabulate` are what they are.
 """
@@ -26,7 +26,7 @@ else:
 DEFERRED: Final = frozenset({"kafka", "kafka.protocol.consumer", "wcwidth"})
 """Packages of kafka-python with modules that are needed without the rest; what tabulate imports in case."""
 
-_WITHOUT_VERSION: Final = "tabulate"
+_WITHOUT_VERSION: Final = frozenset({"tabulate"})
 _METADATA: Final = "importlib.metadata"
 _ASKED_BY_USERS: Final = ("__all__", "__version__")
 
@@ -57,39 +57,34 @@ class _Finder(MetaPathFinder):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        if fullname not in DEFERRED and (fullname != _WITHOUT_VERSION or _METADATA in sys.modules):
+        if fullname not in DEFERRED | _WITHOUT_VERSION:
             return None
         spec = PathFinder.find_spec(fullname, path, target)
         if spec is not None and spec.loader is not None:
-            kind = _WithoutVersion if fullname == _WITHOUT_VERSION else _Deferring
-            spec.loader = kind(spec.loader)
+            spec.loader = (_Deferring if fullname in DEFERRED else _WithoutVersion)(spec.loader)
         return spec
 
 
-class _Deferring(Loader):
+class _Around(Loader):
+    """A loader that loads in another way than `loader`."""
+
     def __init__(self, loader: Loader) -> None:
         self.loader = loader
 
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:
         return self.loader.create_module(spec)
 
+
+class _Deferring(_Around):
     def exec_module(self, module: ModuleType) -> None:
         module.__class__ = DeferredPackage
 
 
-class _WithoutVersion(Loader):
-    """Runs a module that imports another `importlib.metadata` than everybody else."""
-
-    def __init__(self, loader: Loader) -> None:
-        self._loader = loader
-
-    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
-        return self._loader.create_module(spec)
-
+class _WithoutVersion(_Around):
     def exec_module(self, module: ModuleType) -> None:
         # An import statement asks for `__import__` where the module has its built-in names.
         module.__dict__["__builtins__"] = {**vars(builtins), "__import__": _import}
-        self._loader.exec_module(module)
+        self.loader.exec_module(module)
 
 
 def _import(
@@ -99,15 +94,13 @@ def _import(
     fromlist: Sequence[str] = (),
     level: int = 0,
 ) -> object:
-    return _NO_METADATA if name == _METADATA else __import__(name, globals_, locals_, fromlist, level)
+    if name == _METADATA and fromlist:
+        return sys.modules.get(_METADATA, _NO_METADATA)
+    return __import__(name, globals_, locals_, fromlist, level)
 
 
 def _no_version(package: str) -> str:
-    raise _PackageNotFoundError(package)
+    raise ModuleNotFoundError(package)
 
 
-class _PackageNotFoundError(ModuleNotFoundError):
-    """As `importlib.metadata` has it."""
-
-
-_NO_METADATA: Final = SimpleNamespace(version=_no_version, PackageNotFoundError=_PackageNotFoundError)
+_NO_METADATA: Final = SimpleNamespace(version=_no_version, PackageNotFoundError=ModuleNotFoundError)

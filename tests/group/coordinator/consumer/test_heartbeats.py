@@ -381,12 +381,18 @@ def test_expressions_are_matched_again_when_the_last_time_is_longer_ago_than_is_
     assert world.beat("a").member_epoch == 3
 
 
-def test_whoever_takes_over_an_expression_of_others_is_given_its_topics_at_once_though_all_are_old() -> None:
+def settled_with_an_expression_each() -> ConsumerWorld:
+    """Member a reads what `ord.*` matches, b what `pay.*` does."""
     world = ConsumerWorld()
     world.join("a", subscribed_topic_names=None, subscribed_topic_regex="ord.*")
     world.join("b", subscribed_topic_names=None, subscribed_topic_regex="pay.*")
     world.advance(0)
     world.settle("a", "b")
+    return world
+
+
+def test_whoever_takes_over_an_expression_of_others_is_given_its_topics_at_once_though_all_are_old() -> None:
+    world = settled_with_an_expression_each()
     epoch = world.described().group_epoch
     world.advance(10_001)
     world.coordinator.topics_changed(frozenset({"else"}), True)
@@ -398,11 +404,7 @@ def test_whoever_takes_over_an_expression_of_others_is_given_its_topics_at_once_
 
 
 def test_an_expression_that_nobody_has_any_more_is_not_matched_again() -> None:
-    world = ConsumerWorld()
-    world.join("a", subscribed_topic_names=None, subscribed_topic_regex="ord.*")
-    world.join("b", subscribed_topic_names=None, subscribed_topic_regex="pay.*")
-    world.advance(0)
-    world.settle("a", "b")
+    world = settled_with_an_expression_each()
     assert not world.beat("b", subscribed_topic_regex="ord.*").error_code
     world.settle("a", "b")
     records = len(world.log)
