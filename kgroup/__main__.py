@@ -10,6 +10,12 @@ def main() -> None:
     # to a seventh of it all.
     gc.set_threshold(150_000, 10, 10)
     try:
+        # Before Typer, which imports two of what is deferred, and whose dataclasses are some of those.
+        from kgroup.cli.shell.deferred import defer
+        from kgroup.cli.shell.lazy_methods import compile_lazily
+
+        defer()
+        compile_lazily()
         from kgroup.cli.shell.app import main as run
         from kgroup.cli.shell.std_streams import open_missing_streams
 

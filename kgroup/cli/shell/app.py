@@ -17,9 +17,7 @@ from typer.exceptions import TyperException
 
 from kgroup.cli.shell.bundle import unbundled
 from kgroup.cli.shell.completion import answering_a_shell, script_for
-from kgroup.cli.shell.deferred import defer
 from kgroup.cli.shell.example import Example
-from kgroup.cli.shell.lazy_methods import compile_lazily
 from kgroup.cli.shell.say import say
 from kgroup.cli.shell.section import Section
 from kgroup.cli.shell.usage_error import did_you_mean_one, usage_error_line
@@ -104,8 +102,6 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run kgroup with `arguments` (by default the process's) and exit."""
     # typer brings pydantic, which would search every installed package for plugins: 15 ms of each start.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
-    defer()
-    compile_lazily()
     with answering_a_shell():
         build_app()(args=arguments, prog_name="kgroup")
     sys.exit(0)

@@ -1,19 +1,23 @@
-"""Packages that take less of a start: run on first use of an attribute, or without a look at their version.
+"""Modules that take less of a start: run on first use of an attribute, or without a look at their version.
 
 `import kafka.protocol` runs kafka's own `__init__`, which imports its clients: a third of what a short
 command takes, for parts that no offline command uses. A package that is deferred is there with its path, so
-that its modules can be imported; the first attribute that it lacks runs its `__init__`.
+that its modules can be imported; the first attribute that it lacks runs its `__init__`. Of wcwidth, tables
+that have wide letters need one function alone, which is a module's by itself.
 
 tabulate asks `importlib.metadata` for its own version, which nobody here reads: that imports packages for
 mails and archives, and takes as long as all else of tabulate. So tabulate, and nobody else, gets one that
 knows no version, as long as nobody has imported the real one.
 
-For a process of ours alone: in somebody's program `kafka` and `tabulate` are what they are.
+For a process of ours alone: in somebody's program `kafka` and `tabulate` are what they are. What is deferred
+is first used by the main thread: a second one might find it half run.
 """
 
 import builtins
+import os
 import sys
 from collections.abc import Mapping, Sequence
+from importlib import import_module
 from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType, SimpleNamespace
 from typing import TYPE_CHECKING, Final
@@ -23,9 +27,14 @@ if TYPE_CHECKING:
 else:
     Loader = MetaPathFinder = object  # importlib.abc brings importlib.resources: a tenth of `kgroup --help`
 
-DEFERRED: Final = frozenset({"kafka", "kafka.protocol.consumer", "wcwidth"})
-"""Packages of kafka-python with modules that are needed without the rest; what tabulate imports in case."""
+DEFERRED: Final = frozenset({"kafka", "kafka.protocol.consumer", "wcwidth", "subprocess", "platform"})
+"""Packages of kafka-python with modules that are needed without the rest; what tabulate imports in case; what
+Typer imports to open a browser, which nobody asks it for."""
 
+_BY_ITSELF: Final = {("wcwidth", "wcswidth"): "wcwidth._wcwidth_c"}
+"""Where a package has taken a name from, if this module of it is there, which needs none of the others."""
+_WITHOUT_ITS_C: Final = "WCWIDTH_PYTHON"
+"""A variable by which users have wcwidth do without that module."""
 _WITHOUT_VERSION: Final = frozenset({"tabulate"})
 _METADATA: Final = "importlib.metadata"
 _ASKED_BY_USERS: Final = ("__all__", "__version__")
@@ -38,12 +47,16 @@ def defer() -> None:
 
 
 class DeferredPackage(ModuleType):
-    """A package that is not run yet. It becomes a plain module when it is."""
+    """A package or module that is not run yet. It becomes a plain module when it is."""
 
     def __getattr__(self, name: str) -> object:
-        """Run the package for what it lacks; but not for what Python itself looks for."""
+        """Run it for what it lacks; but not for what Python itself looks for."""
         if name.startswith("__") and name not in _ASKED_BY_USERS:
             raise AttributeError(name)
+        found = _by_itself(self.__name__, name)
+        if found is not None:
+            setattr(self, name, found)
+            return found
         spec = self.__spec__
         assert spec is not None
         assert isinstance(spec.loader, _Deferring)
@@ -51,6 +64,17 @@ class DeferredPackage(ModuleType):
         self.__loader__ = spec.loader = spec.loader.loader
         spec.loader.exec_module(self)
         return getattr(self, name)
+
+
+def _by_itself(package: str, name: str) -> object:
+    """What the package calls so, from the one module that has it; None where only the package itself says."""
+    module = _BY_ITSELF.get((package, name))
+    if module is None or os.environ.get(_WITHOUT_ITS_C):
+        return None
+    try:
+        return getattr(import_module(module), name, None)
+    except ImportError:
+        return None
 
 
 class _Finder(MetaPathFinder):

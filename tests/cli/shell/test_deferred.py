@@ -45,6 +45,32 @@ def test_a_package_that_runs_already_goes_on() -> None:
     assert answer.stdout == "module\n"
 
 
+def test_modules_of_python_come_when_they_are_asked_for() -> None:
+    program = "import subprocess, platform; print(type(subprocess).__name__, 'selectors' in sys.modules)"
+    assert said(f"{program}; print(subprocess.PIPE, platform.system() > '', type(platform).__name__)") == (
+        "DeferredPackage False\n-1 True module"
+    )
+
+
+WIDTHS = "print(wcwidth.wcswidth('日本'), wcwidth.wcswidth('e\u0301'), type(wcwidth).__name__)"
+
+
+def test_widths_come_without_the_rest_of_their_package_which_comes_for_more() -> None:
+    program = f"import wcwidth; before = wcwidth.wcswidth; {WIDTHS}; print('wcwidth.grapheme' in sys.modules)"
+    more = "print(wcwidth.wrap('日本語', 4), type(wcwidth).__name__, wcwidth.wcswidth is before)"
+    assert said(f"{program}; {more}").splitlines() == [
+        "4 1 DeferredPackage",
+        "False",
+        "['日本', '語'] module True",
+    ]
+
+
+def test_widths_come_from_the_package_where_its_c_is_not_wanted_or_not_there() -> None:
+    wanted = f"import os, wcwidth; os.environ['WCWIDTH_PYTHON'] = '1'; {WIDTHS}"
+    assert said(f"{wanted}; print('wcwidth._wcwidth_c' in sys.modules)") == "4 1 module\nFalse"
+    assert said(f"import wcwidth; sys.modules['wcwidth._wcwidth_c'] = None; {WIDTHS}") == "4 1 module"
+
+
 TABLE = "import tabulate; print(tabulate.tabulate([[1, 2]], tablefmt='plain'), tabulate.__version__"
 
 

@@ -30,11 +30,12 @@ HEAVY = frozenset(
         "pydantic",
         "pyspark",
         "rich",
+        "selectors",
         "ssl",
         "wcwidth.table_wide",
     }
 )
-SCAN = {"numpy", "pyarrow"}
+SCAN = {"numpy", "pyarrow", "selectors"}  # pyarrow has a use for sockets
 COLUMNS = SCAN | {"pyarrow.compute", "importlib.metadata", "llvmlite"}
 """llvmlite loads machine code where there is some, which a log of 0.3 MB is worth. numba only makes it:
 tests/scan/kernels/test_tiers.py. importlib.metadata is pyarrow.compute's."""
@@ -52,9 +53,9 @@ except SystemExit as end:
 
 LOADED = """
 import json, os, sys
-from kgroup.cli.shell.app import COMMANDS, load_command
 from kgroup.cli.shell.deferred import defer
 defer()
+from kgroup.cli.shell.app import COMMANDS, load_command
 for name in COMMANDS:
     if not os.fork():
         load_command(name)
@@ -102,7 +103,15 @@ def test_a_command_imports_what_it_needs_and_no_more(arguments: list[str], neede
 
 
 SERVING = frozenset({"join", "record", "reenact", "serve", "serve-ctl"})
-NETWORK = {"asyncio", "kafka.protocol.schemas", "kgroup.assignors", "kgroup.broker", "kgroup.net", "ssl"}
+NETWORK = {
+    "asyncio",
+    "kafka.protocol.schemas",
+    "kgroup.assignors",
+    "kgroup.broker",
+    "kgroup.net",
+    "selectors",
+    "ssl",
+}
 """What commands import even for their --help that are nothing without sockets."""
 
 
