@@ -17,11 +17,11 @@ if [ $# -gt 0 ]; then
     exec coverage report --sort=cover --skip-covered --fail-under=0
 fi
 # Being watched makes tests two or three times as slow. So of what repeats itself there is less: 25 seeds of each
-# swarm, and not the gzip bomb, which goes through the same lines for many seconds. Properties keep all their
-# examples: some of them count what came of these. What numba compiles runs unseen, but the scan's tests let its
-# kernels run as Python, too (tests/scan/tiers.py).
+# swarm, and not what goes through the same lines for many seconds. Properties keep all their examples: some of
+# them count what came of these. What numba compiles runs unseen, but the scan's tests let its kernels run as
+# Python, too (tests/scan/tiers.py).
 # shellcheck disable=SC2046  # one place a word
-measured -rs -n 2 --swarm-seeds 25 -k "not gzip-bomb" $(python -m tests.watched)
+measured -rs -n 2 --swarm-seeds 25 -k "$(python -m tests.watched --but)" $(python -m tests.watched)
 
 report=$(mktemp)
 trap 'rm -f "$report"' EXIT

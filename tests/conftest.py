@@ -47,6 +47,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+def pytest_configure() -> None:
+    """No test, and no command that one starts, takes the size of a terminal that nobody looks at.
+
+    pytest imports readline, which sets it for the processes to be started, such as xdist's workers: there
+    tables would wrap that are meant to be compared as they are, which takes ten times as long.
+    """
+    for name in ("COLUMNS", "LINES"):
+        os.environ.pop(name, None)
+        os.unsetenv(name)  # what C code has set is not in os.environ
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
     """How many workers `-n auto` gives."""

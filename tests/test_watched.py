@@ -30,15 +30,34 @@ def test_a_watched_place_is_there(place):
         ("tests/sim/test_swarm.py::test_no_seed_breaks_a_promise[classic-0]", False),
         ("tests/sim/watch/test_swarm.py::test_b", True),
         ("tests/log/test_a.py::test_b[gzip-bomb]", False),
+        (f"tests/api/test_reenact.py::{UNWATCHED[-1]}[4.3.1]", False),
     ],
 )
 def test_what_is_watched_in_full(test, is_watched):
     assert is_watched_in_full(test) is is_watched
 
 
-def test_the_script_takes_the_same_places_and_leaves_the_same_name_out():
+def test_the_script_takes_the_same_places_and_leaves_the_same_names_out():
     script = (ROOT / "scripts" / "coverage.sh").read_text(encoding="utf-8")
-    assert f'-k "not {UNWATCHED}" $(python -m tests.watched)' in script
+    assert '-k "$(python -m tests.watched --but)" $(python -m tests.watched)' in script
+
+    def printed(*options):
+        command = [sys.executable, "-m", "tests.watched", *options]
+        return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
+
+    assert printed().split() == list(WATCHED)
+    assert printed("--but") == f"not ({' or '.join(UNWATCHED)})"
+
+
+@pytest.mark.parametrize("name", UNWATCHED)
+def test_a_name_that_is_left_out_is_one(name):
+    files = [file for place in WATCHED for file in sorted((ROOT / place).rglob("test_*.py"))]
+    files += [ROOT / place for place in WATCHED if place.endswith(".py")]
+    assert len(files) > 100
+    if name.startswith("test_"):
+        assert sum(f"def {name}(" in file.read_text(encoding="utf-8") for file in files) == 1
+    else:
+        assert any((folder / name).is_dir() for folder in (ROOT / "fixtures").iterdir())
 
 
 def test_only_these_are_left_out():

@@ -1,5 +1,7 @@
 """How the tests are spread over workers."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -57,3 +59,9 @@ def test_a_spark_of_its_own_is_there(file):
 )
 def test_there_is_a_worker_more_than_processors_if_memory_lasts(processors, memory_gb, workers):
     assert workers_for(processors, memory_gb << 30) == workers
+
+
+def test_no_command_that_a_test_starts_knows_the_size_of_a_terminal():
+    program = "import os; print(sorted({'COLUMNS', 'LINES'} & set(os.environ)))"
+    answer = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert answer.stdout == "[]\n"
