@@ -11,7 +11,7 @@ from kgroup.api.lag.down import OffsetsPartitionsDown
 from kgroup.api.lag.inputs import LagInputs, gather
 from kgroup.api.lag.options import WINDOW_COMMITS, LagOptions, matcher
 from kgroup.api.lag.plain_commits import PlainNewest
-from kgroup.api.lag.reading import AsOf, give_back, read_log, read_plainly
+from kgroup.api.lag.reading import AsOf, read_log, read_plainly
 from kgroup.api.names import LISTED, member_of, names_given, nothing_matches, without_match
 from kgroup.api.opened import OpenedLogs, left_out
 from kgroup.api.tabular import Tabular
@@ -26,6 +26,7 @@ from kgroup.report.emit import Column, iso_time
 from kgroup.report.emit_columns import column_batches, rows_of
 from kgroup.report.html_table import html_table
 from kgroup.report.progress import NO_PROGRESS, Progress
+from kgroup.scan.memory import give_back
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -11,8 +11,8 @@ from kgroup.lag.measures.rows import LagRow
 from kgroup.lag.status.columns import UNKNOWN, CommitColumns, Int64s, WindowColumns
 from kgroup.lag.status.numbers import Numbers
 from kgroup.lag.status.window import NO_COMMITS, CommitWindow, WindowCommit
-from kgroup.scan.kernels.gather import numbers, values_of
-from kgroup.scan.reading.order import starts_of
+from kgroup.scan.kernels.gather import values_of
+from kgroup.scan.reading.order import rows_at, starts_of
 from kgroup.scan.reductions.last_commits import LastCommits
 
 _NOWHERE: Final = (0, 0)
@@ -40,7 +40,7 @@ class Windows:
         self._log_offsets = values_of(table["log_offset"])
         starts = starts_of(table, _KEY)
         self._starts, self._stops = starts, np.append(starts, table.num_rows)[1:]
-        keys = table.select(_KEY).take(numbers(starts)).combine_chunks()
+        keys = rows_at(table.select(_KEY), starts).combine_chunks()
         self._offsets_partitions = values_of(keys["offsets_partition"])
         self._partitions = values_of(keys["partition"])
         self._topics, self._topic_of = dictionary_of(keys, "topic")

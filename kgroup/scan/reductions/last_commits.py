@@ -72,6 +72,7 @@ COUNTING_COLUMNS: Final = (
     "commit_timestamp",
 )
 """Those that windows are made of."""
+_NUMBERS: Final = ("log_offset", "offset", "commit_timestamp")
 _ROWS_AT_ONCE: Final = 500_000  # waiting for the ends of their transactions before they are reduced
 _PUT_OUT: Final = 16_384  # rows of periods that ended, at once
 _NEEDED: Final = max(KEPT_COLUMNS) + 1  # columns of a waiting row
@@ -112,13 +113,20 @@ class LastCommits:
 
     @classmethod
     def joined(cls, parts: "Sequence[LastCommits]") -> "LastCommits":
-        """The commits of several offsets partitions, each by itself and in their order; without periods."""
+        """The commits of several offsets partitions, each by itself and in their order; without periods.
+
+        The numbers that windows are made of are one chunk each: then their arrays are not a second copy.
+        """
 
         def together(nothing: pa.Table, tables: Iterable[pa.Table]) -> pa.Table:
             return pa.concat_tables([nothing, *tables]).unify_dictionaries()
 
+        commits = together(no_rows(schema_of(COUNTING_COLUMNS)), (part.commits for part in parts))
+        for name in _NUMBERS:
+            at = commits.schema.get_field_index(name)
+            commits = commits.set_column(at, commits.schema.field(at), commits[name].combine_chunks())
         return cls(
-            commits=together(no_rows(schema_of(COUNTING_COLUMNS)), (part.commits for part in parts)),
+            commits=commits,
             membership_changes=dict(chain.from_iterable(part.membership_changes.items() for part in parts)),
             longest=together(no_leaps(), (part.longest for part in parts)),
             moves=together(no_leaps(), (part.moves for part in parts)),

@@ -1,12 +1,13 @@
 """One report's reading of an offsets topic's log: here, through Spark, or as the log grows."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from operator import attrgetter
 from typing import Final
 
 from kgroup.scan.kernels.last_rows import LONGEST
+from kgroup.scan.memory import give_back
 from kgroup.scan.reading.reader import RowReader
 from kgroup.scan.reductions.history import History, HistoryReader
 from kgroup.scan.reductions.last_commits import Keep, LastCommits, LastPart, LastReader, counting
@@ -67,22 +68,38 @@ def read_slices(
     newest_of_each, last_of_each = [], []
     ordered = sorted(slices, key=attrgetter("offsets_partition"))
     for partition, of_partition in groupby(ordered, key=attrgetter("offsets_partition")):
-        parts, reader = tuple(of_partition), RowReader()
-        newest_rows, last = NewestReader(partition, reader), LastReader(keep)
-        for part in parts:
-            for read in rows_read(part, reader):
-                newest_rows.add_damage(read.damage)
-                newest_rows.add_decoded(read.others)
-                newest_rows.add(read.block)
-                last.add(read)
-                if past is not None:
-                    past.add(read)
-            advance(part.end - part.start)
-        # What parts of a partition would need to be merged goes with each: they take more than what is kept.
-        newest_of_each.append(newest_rows.newest(parts))
-        last_of_each.append(counting(last.part(), keep))
+        newest_rows, last = _partition(partition, tuple(of_partition), keep, past, advance)
+        newest_of_each.append(newest_rows)
+        last_of_each.append(last)
     history = past.history() if past is not None else None
+    past = None  # what it was made of takes more than all that is put together now
+    give_back()
     return Scanned(merge(newest_of_each), LastCommits.joined(last_of_each), history)
+
+
+def _partition(
+    partition: int,
+    parts: Sequence[Slice],
+    keep: Keep,
+    past: HistoryReader | None,
+    advance: Callable[[int], None],
+) -> tuple[Newest, LastCommits]:
+    """What the slices of one offsets partition leave; `past` takes what it keeps of them.
+
+    What parts of a partition would need to be merged goes with each: they take more than what is kept.
+    """
+    reader = RowReader()
+    newest_rows, last = NewestReader(partition, reader), LastReader(keep)
+    for part in parts:
+        for read in rows_read(part, reader):
+            newest_rows.add_damage(read.damage)
+            newest_rows.add_decoded(read.others)
+            newest_rows.add(read.block)
+            last.add(read)
+            if past is not None:
+                past.add(read)
+        advance(part.end - part.start)
+    return newest_rows.newest(parts), counting(last.part(), keep)
 
 
 def _newest(slices: Iterable[Slice], advance: Callable[[int], None]) -> Newest:

@@ -16,6 +16,8 @@ def test_reading_once_leaves_what_reading_for_each_does():
     read: list[int] = []
     scanned = read_slices(slices, ScanPlan(slots=3, history=True), advance=read.append)
     assert scanned == Scanned(newest(slices), last_commits(slices, 3), read_history(slices))
+    chunks = {name: scanned.last.commits[name].num_chunks for name in ("offset", "commit_timestamp", "group")}
+    assert chunks["offset"] == chunks["commit_timestamp"] == 1 < chunks["group"]
     assert scanned.newest.others and scanned.last.commits.num_rows and scanned.history.reach.num_rows
     assert sum(read) == sum(part.end - part.start for part in slices)
 
