@@ -8,12 +8,15 @@ without a Python of its own, as it would need for a data source.
 import gc
 from collections.abc import Iterator, Sequence
 from functools import cache
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 from pyspark.sql.types import BinaryType, IntegerType, LongType, StructField, StructType
 
 from kgroup.spark.reductions import Reduction
+
+if TYPE_CHECKING:
+    from kgroup.spark.tasks import Run
 
 SCHEMA: Final = StructType(
     [
@@ -41,22 +44,39 @@ def read_tasks(
 ) -> Iterator[pa.RecordBatch]:
     """Scan and reduce the runs of the tasks with these numbers, which are `Task`s' values.
 
-    Yields a row of SCHEMA for each run. With `is_one_row` the runs of a task are merged, which is for who
-    merges all: packing and unpacking fifty small parts takes longer. Raises SourceError if a segment cannot
-    be read.
+    Yields a row of SCHEMA for each run, with `is_one_row` one of the first run for all of a task. Raises
+    SourceError if a segment cannot be read.
     """
     from kgroup.spark.tasks import runs_of
 
     for batch in numbers:
         for row in batch.to_pylist():
             runs = runs_of(tasks[row["id"]])
-            if is_one_row and len(runs) > 1:
-                part = reduction.merge([reduction.reduce(run.slices) for run in runs])
-                yield packed_row(runs[0].offsets_partition, runs[0].number, part)
+            if is_one_row and runs:
+                yield packed_row(runs[0].offsets_partition, runs[0].number, _part_of(runs, reduction))
                 continue
             for run in runs:
                 yield packed_row(run.offsets_partition, run.number, reduction.reduce(run.slices))
     freeze_loaded()
+
+
+def packed_task(task: str, reduction: Reduction[Any]) -> bytes:
+    """Scan and reduce all runs of a task, which is a `Task`'s value, to one part, packed.
+
+    For who merges all: packing and unpacking fifty small parts takes longer. Raises SourceError if a segment
+    cannot be read.
+    """
+    from kgroup.spark.parts.kinds import pack
+    from kgroup.spark.tasks import runs_of
+
+    packed = pack(_part_of(runs_of(task), reduction))
+    freeze_loaded()
+    return packed
+
+
+def _part_of(runs: "Sequence[Run]", reduction: Reduction[Any]) -> Any:
+    parts = [reduction.reduce(run.slices) for run in runs]
+    return parts[0] if len(parts) == 1 else reduction.merge(parts)
 
 
 def freeze_loaded() -> None:

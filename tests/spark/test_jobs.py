@@ -47,6 +47,19 @@ def test_spark_equals_local_on_every_capture_and_every_damaged_file(spark: "Spar
     assert jobs.reduced_slices(spark, slices, WHOLE_FILES, NewestRecords()) == local
 
 
+@pytest.mark.spark
+@pytest.mark.parametrize(("slice_bytes", "queries"), [(WHOLE_FILES, 0), (1 << 12, 1)])
+def test_no_query_is_planned_where_the_driver_merges_all(
+    spark: "SparkSession", slice_bytes: int, queries: int
+) -> None:
+    sources = open_sources([FIXTURES / "4.3.1/lives"])
+    slices = [part for one in sources for part in split(one.path, one.partition, slice_bytes)]
+    planned = spark._jsparkSession.sharedState().statusStore().executionsCount
+    before = planned()
+    assert jobs.reduced_slices(spark, slices, 1 << 15, NewestRecords()) == newest(slices)
+    assert planned() - before == queries
+
+
 def transactional_segments() -> list[Path]:
     """Real segments in which transactions were committed and aborted."""
     folders = ("1.1.1/lives/__consumer_offsets-48", "3.9.1/compacted/__consumer_offsets-11")
@@ -175,6 +188,7 @@ def test_a_task_whose_runs_go_to_the_driver_sends_one_row_of_all_that_they_leave
     assert len(tasks) > 2
     assert len(rows) == len(tasks)
     assert [row["run"] for row in rows] == sorted(row["run"] for row in rows)
+    assert [row["part"] for row in rows] == [reduced_source.packed_task(task, reduction) for task in tasks]
     (records, last), history = reduction.merge([unpack(row["part"]) for row in rows])
     (each, each_last), each_history = reduction.merge([reduction.reduce([part]) for part in captured])
     assert records == each
