@@ -21,7 +21,7 @@ from kgroup.history.timeline.model import CauseKind, Grade, Timeline
 from kgroup.lag.findings.mirrored import MirrorFinding
 from kgroup.lag.findings.model import Finding, GroupFacts
 from kgroup.lag.status.model import PartitionStatus
-from kgroup.lag.status.rule_sets import RuleSet
+from kgroup.lag.status.rule_set import RuleSet
 from kgroup.report.progress import NO_PROGRESS
 from tests.incidents.world import source_of
 

@@ -17,7 +17,7 @@ from kgroup.api.opened import open_logs
 from kgroup.history.timeline.model import Grade
 from kgroup.lag.findings.model import Finding, FindingKind, GroupFacts
 from kgroup.lag.status.model import Judged
-from kgroup.lag.status.rule_sets import RuleSet
+from kgroup.lag.status.rule_set import RuleSet
 from kgroup.lag.status.window_evidence import SHORTEST_MS
 from kgroup.protocol.topic_partition import TopicPartition
 from kgroup.report.progress import NO_PROGRESS

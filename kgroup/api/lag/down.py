@@ -2,13 +2,15 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from kgroup.api.names import is_pattern
 from kgroup.api.opened import OpenedLogs
-from kgroup.lag.findings.model import Finding
-from kgroup.lag.findings.offsets_partition import offsets_partitions_down
 from kgroup.lag.findings.text import counted, listed
 from kgroup.protocol.group_hash import OFFSETS_TOPIC
+
+if TYPE_CHECKING:
+    from kgroup.lag.findings.model import Finding
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,8 +30,10 @@ class OffsetsPartitionsDown:
         count = max(len(topic.leaders) if topic is not None else 0, *(each + 1 for each in logs.leaderless))
         return cls(cluster=logs.cluster.name, partitions=tuple(sorted(logs.leaderless)), count=count)
 
-    def findings(self, groups: Sequence[str] | None) -> Iterator[Finding]:
+    def findings(self, groups: Sequence[str] | None) -> "Iterator[Finding]":
         """Findings for these groups if all are given by name; a pattern may match any group there."""
+        from kgroup.lag.findings.offsets_partition import offsets_partitions_down
+
         named = [group for group in groups or () if not is_pattern(group)]
         some = groups is not None and len(named) == len(groups)
         return offsets_partitions_down(self.partitions, self.count, named if some else ())

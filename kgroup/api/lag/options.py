@@ -9,7 +9,7 @@ from kgroup.api.names import matches_any
 from kgroup.errors import InputError
 from kgroup.lag.measures.offset_expiry import RETENTION_MS
 from kgroup.lag.measures.time_lag_method import TimeLagMethod
-from kgroup.lag.status.rule_sets import RuleSet
+from kgroup.lag.status.rule_set import RuleSet
 from kgroup.report.emit import Column
 from kgroup.report.lag.columns import report_columns
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 from kgroup.api.lag.options import LagOptions
 from kgroup.api.lag.plain_commits import PlainNewest
 from kgroup.api.opened import OpenedLogs
-from kgroup.lag.findings.absence import PATIENCE_MS
+from kgroup.lag.patience import PATIENCE_MS
 from kgroup.log.files.small import read_small, small_bytes
 from kgroup.report.progress import Progress
 

@@ -19,7 +19,7 @@ from kgroup.errors import InputError, NoMatchError, SourceError
 from kgroup.lag.measures.offset_expiry import RETENTION_MS
 from kgroup.lag.measures.rows import LagRow
 from kgroup.lag.measures.time_lag_method import TimeLagMethod
-from kgroup.lag.status.rule_sets import RuleSet, rules_named
+from kgroup.lag.status.rule_set import RuleSet
 from kgroup.log.files.sources import Sources
 from kgroup.log.topics.topic_logs import DataLogs
 from kgroup.report.emit import Column, iso_time
@@ -427,6 +427,8 @@ class LagReport(Tabular):
 
     def _judged(self, groups: "Sequence[GroupRows]") -> "list[JudgedGroup]":
         """The groups with all that is known of them; without rules nothing of them has a status."""
+        from kgroup.lag.status.rule_sets import rules_named
+
         assert self._proofs is not None, "the log was read for it"
         judged: list[JudgedGroup]
         if self.options.rules is None:

@@ -18,7 +18,8 @@ from kgroup.errors import InputError, SourceError
 from kgroup.lag.measures.log_ends import TopicState
 from kgroup.lag.measures.over_time import GroupLags, PastOffset, lag_over_time
 from kgroup.lag.measures.rows import LagRow
-from kgroup.lag.status.rule_sets import RuleSet, rules_named
+from kgroup.lag.status.rule_set import RuleSet
+from kgroup.lag.status.rule_sets import rules_named
 from kgroup.log.format.batch import Batch
 from kgroup.log.topics.past_ends import UNKNOWN, PastEnds
 from kgroup.protocol.topic_partition import TopicPartition

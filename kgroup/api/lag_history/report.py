@@ -11,7 +11,8 @@ from kgroup.api.names import member_of, names_given
 from kgroup.api.opened import OpenedLogs, failed, left_out
 from kgroup.api.tabular import Tabular
 from kgroup.errors import InputError, SourceError
-from kgroup.lag.status.rule_sets import RuleSet, rules_named
+from kgroup.lag.status.rule_set import RuleSet
+from kgroup.lag.status.rule_sets import rules_named
 from kgroup.log.topics.past_ends import BetweenSamples
 from kgroup.report.emit import Column, arrow_schema
 from kgroup.report.html_table import html_table

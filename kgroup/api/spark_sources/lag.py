@@ -12,7 +12,7 @@ from kgroup.api.lag.report import LagReport, report_on
 from kgroup.api.opened import OpenedLogs
 from kgroup.api.spark_sources.answers import AnswerOptions, AnswerReader, Columns, in_chunks, micros
 from kgroup.lag.measures.time_lag_method import TimeLagMethod
-from kgroup.lag.status.rule_sets import RuleSet
+from kgroup.lag.status.rule_set import RuleSet
 from kgroup.report.lag.finding_rows import finding_rows, with_clients
 from kgroup.spark.sources.options import GivenOptions
 from kgroup.spark.sources.tables import TIME, TableSource, table

@@ -13,7 +13,7 @@ from kgroup.cli.shell.source import Given
 from kgroup.cli.shell.times import parse_time
 from kgroup.errors import InputError
 from kgroup.lag.measures.time_lag_method import TimeLagMethod
-from kgroup.lag.status.rule_sets import RuleSet
+from kgroup.lag.status.rule_set import RuleSet
 
 if TYPE_CHECKING:
     from kgroup.cli.top.feed import Feed

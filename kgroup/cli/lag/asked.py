@@ -17,7 +17,7 @@ from kgroup.cli.shell.section import Section, option
 from kgroup.cli.shell.times import parse_length, parse_time
 from kgroup.errors import InputError
 from kgroup.lag.measures.time_lag_method import TimeLagMethod
-from kgroup.lag.status.rule_sets import RuleSet
+from kgroup.lag.status.rule_set import RuleSet
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

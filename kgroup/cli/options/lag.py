@@ -10,7 +10,7 @@ from kgroup.cli.shell.complete_lists import complete_failures
 from kgroup.cli.shell.options import new_file
 from kgroup.cli.shell.section import Section, option
 from kgroup.lag.measures.time_lag_method import TimeLagMethod
-from kgroup.lag.status.rule_sets import RuleSet
+from kgroup.lag.status.rule_set import RuleSet
 from kgroup.report.lag.sums import By
 
 OnlyLagging = Annotated[

@@ -12,14 +12,13 @@ from kgroup.lag.findings.text import counted, listed
 from kgroup.lag.measures.log_ends import TopicState
 from kgroup.lag.measures.offset_expiry import Expiry, expiry
 from kgroup.lag.measures.rows import Note
+from kgroup.lag.patience import PATIENCE_MS
 from kgroup.lag.status.window_evidence import SHORTEST_MS
 
 EXPIRES_SOON_MS: Final = 86_400_000
 """A day, or the last quarter of its time if that is less: what expires later is no news yet."""
 FIRST_COMMIT_MS: Final = 60_000
 """A member with records to read for this long has had twelve auto-commits (5 s) to make."""
-PATIENCE_MS: Final = 300_000
-"""`max.poll.interval.ms`: a member may process its first poll for this long, and commit only then."""
 
 _TRY_DEAD: Final = (
     "Start its consumers, or find out why they left: kgroup replay --group. If it is no longer needed,"

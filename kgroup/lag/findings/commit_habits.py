@@ -6,10 +6,11 @@ from typing import Final
 from kgroup.durations import lasting
 from kgroup.history.groups.model import GroupKind, GroupState
 from kgroup.history.timeline.model import Grade
-from kgroup.lag.findings.absence import FIRST_COMMIT_MS, PATIENCE_MS
+from kgroup.lag.findings.absence import FIRST_COMMIT_MS
 from kgroup.lag.findings.model import Finding, FindingKind, GroupFacts, PartitionFacts
 from kgroup.lag.findings.text import counted, listed
 from kgroup.lag.measures.log_ends import TopicState
+from kgroup.lag.patience import PATIENCE_MS
 from kgroup.protocol.topic_partition import TopicPartition
 
 _IDLE_PARTITIONS_MIN: Final = 2

@@ -11,9 +11,9 @@ from typing import Final
 
 from kgroup.durations import lasting
 from kgroup.history.groups.model import GroupKind
-from kgroup.lag.findings.absence import PATIENCE_MS
 from kgroup.lag.findings.model import GroupFacts, PartitionFacts
 from kgroup.lag.findings.text import counted, listed
+from kgroup.lag.patience import PATIENCE_MS
 
 RESTART_MS: Final = 60_000
 """Members that went away for a restart are back within this time, as a rule."""

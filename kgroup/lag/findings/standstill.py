@@ -19,11 +19,10 @@ from kgroup.durations import lasting
 from kgroup.lag.findings.model import PartitionFacts
 from kgroup.lag.findings.text import counted
 from kgroup.lag.measures.log_ends import TopicState
+from kgroup.lag.patience import PATIENCE_MS
 from kgroup.lag.status.model import PartitionStatus, Repeated, RhythmBroken
-from kgroup.lag.status.rule_sets import KgroupRules
 from kgroup.lag.status.window_evidence import COMMITS_BEHIND, SHORTEST_MS
 
-PATIENCE_MS: Final = KgroupRules().patience_ms
 INTERVALS_MISSED: Final = 10
 """A group is silent this many times its longest interval before its rhythm counts as broken."""
 

@@ -5,11 +5,12 @@ The rules themselves are in `rules.py`. What kgroup's change of Burrow's, and wh
 """
 
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import assert_never
 
+from kgroup.lag.patience import PATIENCE_MS
 from kgroup.lag.status.burrow_rules import as_float32, completeness
 from kgroup.lag.status.model import Verdict
+from kgroup.lag.status.rule_set import RuleSet
 from kgroup.lag.status.rules import BURROW_CLAUSES, KGROUP_CLAUSES, decide
 from kgroup.lag.status.window import CommitWindow
 from kgroup.lag.status.window_evidence import Case
@@ -43,12 +44,11 @@ class KgroupRules:
     """Burrow's rules without the faults that make people distrust them.
 
     A lag of `allowed_lag` is never a fault. `patience_ms` is how long a healthy group may leave unread
-    records alone: a member may take `max.poll.interval.ms`, 5 minutes by default, from one poll to the next
-    (KIP-62), and many commit only then.
+    records alone.
     """
 
     allowed_lag: int = 0
-    patience_ms: int = 300_000
+    patience_ms: int = PATIENCE_MS
 
     def judge(self, window: CommitWindow, end_offset: int, now_ms: int) -> Verdict:
         """Judge a partition whose log ends at `end_offset`."""
@@ -65,13 +65,6 @@ class KgroupRules:
 
 
 LagRules = BurrowRules | KgroupRules
-
-
-class RuleSet(StrEnum):
-    """The names of the rules to choose from."""
-
-    BURROW = "burrow"
-    KGROUP = "kgroup"
 
 
 def judge(window: CommitWindow, end_offset: int, now_ms: int, rules: LagRules) -> Verdict:

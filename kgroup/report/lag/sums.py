@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final
 
-from kgroup.lag.status.model import PartitionStatus, group_status
 from kgroup.report.emit import Column, Kind, Row
 from kgroup.report.lag.columns import EXPIRES, PART_COLUMNS
 
@@ -120,7 +119,7 @@ class _Sum:
     lags: list[int] = field(default_factory=list)
     time_lags: list[int] = field(default_factory=list)
     growths: list[float] = field(default_factory=list)
-    statuses: Counter[PartitionStatus] = field(default_factory=Counter)
+    statuses: Counter[str] = field(default_factory=Counter)
     parts: Counter[str] = field(default_factory=Counter)
     parts_unknown: int = 0
     expiries: list[int] = field(default_factory=list)
@@ -139,7 +138,7 @@ class _Sum:
         if isinstance(growth, (int, float)):
             self.growths.append(growth)
         if isinstance(status, str):
-            self.statuses[PartitionStatus(status)] += 1
+            self.statuses[str(status)] += 1
         if EXPIRES.name in row:
             self._add_parts(row)
 
@@ -171,8 +170,12 @@ class _Sum:
             fields["growth_per_s"] = sum(self.growths) if self.growths else None
             fields["growth_unknown"] = self.partitions - len(self.growths)
         if "status" in self.first:
-            fields["status"] = group_status(self.statuses).value if self.statuses else None
-            fields["statuses"] = {status.value: count for status, count in sorted(self.statuses.items())}
+            from kgroup.lag.status.model import PartitionStatus, group_status
+
+            fields["status"] = (
+                group_status(map(PartitionStatus, self.statuses)).value if self.statuses else None
+            )
+            fields["statuses"] = dict(sorted(self.statuses.items()))
         return fields
 
 

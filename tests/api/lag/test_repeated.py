@@ -8,7 +8,7 @@ from kgroup.api.lag.options import LagOptions
 from kgroup.api.lag.repeated import RepeatedReports
 from kgroup.api.lag.report import LagReport, report_on
 from kgroup.api.opened import open_logs
-from kgroup.lag.status.rule_sets import RuleSet
+from kgroup.lag.status.rule_set import RuleSet
 from kgroup.log.files.sources import open_sources
 from kgroup.scan.reductions.growing import GrowingScan
 from tests.log.offsets_log import batch, commit, tombstone, write

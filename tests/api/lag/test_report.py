@@ -20,7 +20,7 @@ from kgroup.errors import InputError, SourceError
 from kgroup.lag.findings.model import FindingKind
 from kgroup.lag.measures.rows import LagRow
 from kgroup.lag.measures.time_lag_method import TimeLagMethod
-from kgroup.lag.status.rule_sets import RuleSet
+from kgroup.lag.status.rule_set import RuleSet
 from kgroup.log.topics.topic_logs import DataLogs
 from kgroup.report.progress import NO_PROGRESS
 from tests.compat.captures import FIXTURES, groups_json, truth

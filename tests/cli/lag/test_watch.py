@@ -18,7 +18,7 @@ from kgroup.cli.lag.views import RowView
 from kgroup.cli.lag.watch import screen_lines, watch
 from kgroup.errors import SourceError
 from kgroup.lag.measures.time_lag_method import TimeLagMethod
-from kgroup.lag.status.rule_sets import RuleSet
+from kgroup.lag.status.rule_set import RuleSet
 from kgroup.net.connect.properties import ConnectionOptions
 from kgroup.report.emit import OutputFormat, OutputOptions
 from kgroup.report.lag.sums import By

@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from importlib.metadata import version
+from importlib.util import find_spec
 
 import pytest
 
@@ -18,7 +19,9 @@ HEAVY = frozenset(
         "kgroup.assignors",
         "kgroup.broker",
         "kgroup.history.what_if",
+        "kgroup.lag.findings.model",
         "kgroup.lag.status.columns",
+        "kgroup.lag.status.model",
         "kgroup.net",
         "kgroup.sim",
         "llvmlite",
@@ -39,6 +42,8 @@ SCAN = {"numpy", "pyarrow", "selectors"}  # pyarrow has a use for sockets
 COLUMNS = SCAN | {"pyarrow.compute", "importlib.metadata", "llvmlite"}
 """llvmlite loads machine code where there is some, which a log of 0.3 MB is worth. numba only makes it:
 tests/scan/kernels/test_tiers.py. importlib.metadata is pyarrow.compute's."""
+STATUSES = {"kgroup.lag.findings.model", "kgroup.lag.status.columns", "kgroup.lag.status.model"}
+WIDE = set() if find_spec("wcwidth._wcwidth_c") else {"wcwidth.table_wide"}
 
 MODULES = """
 import gc, json, os, sys
@@ -87,11 +92,11 @@ def imported(*arguments: str) -> set[str]:
         (["find-coordinator", "payments"], set()),
         *(([name, "--help"], set()) for name in ("assign", "decode", "lag-report", "replay", "simulate")),
         (["decode", LIVES, "-q", "-o", "jsonl"], set()),
-        (["find-coordinator", "東京"], {"wcwidth.table_wide"}),
-        (["decode", LIVES, "-q"], {"wcwidth.table_wide"}),
+        (["find-coordinator", "東京"], WIDE),
+        (["decode", LIVES, "-q"], WIDE),
         (["lag-report", LIVES, "-q"], set()),
         (["lag-report", LIVES, "-q", "-o", "csv"], set()),
-        (["lag-report", LIVES, "-q", "--status"], COLUMNS | {"kgroup.lag.status.columns"}),
+        (["lag-report", LIVES, "-q", "--status"], COLUMNS | STATUSES),
         (["replay", LIVES, "-q", "--group", "orders-app"], set()),
         (["groups", LIVES, "-q"], COLUMNS),
         (["commits", "orders-app", LIVES, "-q"], SCAN),

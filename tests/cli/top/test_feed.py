@@ -11,7 +11,7 @@ from kgroup.api.lag.options import LagOptions
 from kgroup.api.lag.repeated import RepeatedReports
 from kgroup.cli.top.feed import Feed
 from kgroup.errors import SourceError
-from kgroup.lag.status.rule_sets import RuleSet
+from kgroup.lag.status.rule_set import RuleSet
 from kgroup.net.connect.properties import ConnectionOptions
 from kgroup.report.top.model import Lost, PageKind, PageRequest, Refreshed, TopModel
 from kgroup.report.top.screen import render

@@ -15,7 +15,8 @@ from kgroup.lag.status.model import (
     Rule,
     group_status,
 )
-from kgroup.lag.status.rule_sets import BurrowRules, KgroupRules, RuleSet, judge, rules_named
+from kgroup.lag.status.rule_set import RuleSet
+from kgroup.lag.status.rule_sets import BurrowRules, KgroupRules, judge, rules_named
 from kgroup.lag.status.rules import BURROW_CLAUSES, KGROUP_CLAUSES, STATUS_RULES
 from kgroup.lag.status.window_evidence import Case, deepest_rewind
 from tests.lag.windows import NOW, ago, window
