@@ -1,4 +1,4 @@
-"""Modules that take less of a start: run on first use of an attribute, or without a look at their version.
+"""Modules that take less of a start: run on first use of an attribute, or without what nobody asks them for.
 
 `import kafka.protocol` runs kafka's own `__init__`, which imports its clients: a third of what a short
 command takes, for parts that no offline command uses. A package that is deferred is there with its path, so
@@ -8,6 +8,10 @@ that have wide letters need one function alone, which is a module's by itself.
 tabulate asks `importlib.metadata` for its own version, which nobody here reads: that imports packages for
 mails and archives, and takes as long as all else of tabulate. So tabulate, and nobody else, gets one that
 knows no version, as long as nobody has imported the real one.
+
+Arrow looks for pandas when it is first handed a list, in case it is one of pandas; ours never are. Where
+pandas is installed, as it is with Spark, that takes 0.2 s and 60 MB. So Arrow gets to look where pandas
+cannot be found, unless it or Spark is there already.
 
 For a process of ours alone: in somebody's program `kafka` and `tabulate` are what they are. What is deferred
 is first used by the main thread: a second one might find it half run.
@@ -35,7 +39,10 @@ _BY_ITSELF: Final = {("wcwidth", "wcswidth"): "wcwidth._wcwidth_c"}
 """Where a package has taken a name from, if this module of it is there, which needs none of the others."""
 _WITHOUT_ITS_C: Final = "WCWIDTH_PYTHON"
 """A variable by which users have wcwidth do without that module."""
-_WITHOUT_VERSION: Final = frozenset({"tabulate"})
+_WITHOUT_VERSION: Final = "tabulate"
+_WITHOUT_PANDAS: Final = "pyarrow"
+_PANDAS: Final = "pandas"
+_ITS_USERS: Final = frozenset({_PANDAS, "pyspark"})
 _METADATA: Final = "importlib.metadata"
 _ASKED_BY_USERS: Final = ("__all__", "__version__")
 
@@ -81,11 +88,12 @@ class _Finder(MetaPathFinder):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        if fullname not in DEFERRED | _WITHOUT_VERSION:
+        around = _Deferring if fullname in DEFERRED else _OTHERS.get(fullname)
+        if around is None:
             return None
         spec = PathFinder.find_spec(fullname, path, target)
         if spec is not None and spec.loader is not None:
-            spec.loader = (_Deferring if fullname in DEFERRED else _WithoutVersion)(spec.loader)
+            spec.loader = around(spec.loader)
         return spec
 
 
@@ -109,6 +117,28 @@ class _WithoutVersion(_Around):
         # An import statement asks for `__import__` where the module has its built-in names.
         module.__dict__["__builtins__"] = {**vars(builtins), "__import__": _import}
         self.loader.exec_module(module)
+
+
+class _WithoutPandas(_Around):
+    def exec_module(self, module: ModuleType) -> None:
+        self.loader.exec_module(module)
+        if sys.modules.keys() & _ITS_USERS:
+            return
+        nowhere = _Nowhere()
+        sys.meta_path.insert(0, nowhere)
+        try:
+            module.array([])  # for which it looks, once and for all
+        finally:
+            sys.meta_path.remove(nowhere)
+
+
+class _Nowhere(MetaPathFinder):
+    def find_spec(self, fullname: str, path: object, target: object = None) -> None:
+        if fullname == _PANDAS:
+            raise ModuleNotFoundError(fullname, name=fullname)
+
+
+_OTHERS: Final = {_WITHOUT_VERSION: _WithoutVersion, _WITHOUT_PANDAS: _WithoutPandas}
 
 
 def _import(

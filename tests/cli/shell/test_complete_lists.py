@@ -2,7 +2,7 @@
 
 import pytest
 
-from kgroup.cli.lag.fail_on import _KINDS, _STATUSES, FailOn
+from kgroup.cli.lag.fail_on import FailOn, _kinds, _statuses
 from kgroup.cli.shell.complete_lists import complete_failures
 from tests.cli.shell.test_complete_names import offered  # noqa: F401  a fixture
 
@@ -33,4 +33,4 @@ def test_the_words_that_begin_so(offered, line, words):  # noqa: F811
 def test_fail_on_takes_each_word_that_is_offered_and_no_other_is_missing():
     words = [word for word in complete_failures("") if word != "lag="]
     FailOn.parse(words)
-    assert {word.lower() for word in words} == {*_KINDS, *_STATUSES}
+    assert {word.lower() for word in words} == {*_kinds(), *_statuses()}

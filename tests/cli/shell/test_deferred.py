@@ -4,6 +4,8 @@ import subprocess
 import sys
 from importlib.metadata import version
 
+import pytest
+
 
 def said(program: str) -> str:
     """What a Python of its own prints, in which kafka is deferred."""
@@ -85,3 +87,19 @@ def test_tabulate_says_its_version_where_it_was_imported_before() -> None:
     source = f"{TABLE}); from kgroup.cli.shell.deferred import defer; defer(); {TABLE})"
     answer = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, check=True)
     assert answer.stdout.splitlines() == [f"1  2 {version('tabulate')}"] * 2
+
+
+ARROW = "import pyarrow as pa; print(pa.array(['a', None]).to_pylist(), 'pandas' in sys.modules)"
+
+
+def test_arrow_does_without_pandas_which_everybody_else_finds() -> None:
+    program = "import pandas; print(pandas.Series([1]).sum(), pandas.DataFrame({'a': [1, 2]}).shape)"
+    assert said(f"{ARROW}; {program}").splitlines() == ["['a', None] False", "1 (2, 1)"]
+
+
+@pytest.mark.parametrize("there", ["pandas", "pyspark"])
+def test_arrow_has_pandas_where_it_or_spark_was_imported_before(there: str) -> None:
+    program = "import pandas; print(pa.array(pandas.Series([1, 2])).to_pylist())"
+    program += "; print(pa.table({'a': [3]}).to_pandas()['a'].sum())"
+    answer = said(f"import {there}; {ARROW}; {program}").splitlines()
+    assert answer == ["['a', None] True", "[1, 2]", "3"]

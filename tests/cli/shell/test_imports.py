@@ -1,6 +1,7 @@
 """What a command imports: no more than its question needs, as each library is a part of a wait."""
 
 import json
+import os
 import subprocess
 import sys
 from importlib.metadata import version
@@ -98,6 +99,7 @@ def imported(*arguments: str) -> set[str]:
         (["lag-report", LIVES, "-q", "-o", "csv"], set()),
         (["lag-report", LIVES, "-q", "--status"], COLUMNS | STATUSES),
         (["replay", LIVES, "-q", "--group", "orders-app"], set()),
+        (["lag-report", LIVES, "-q", "-o", "parquet", "--output", os.devnull], SCAN | {"ssl"}),
         (["groups", LIVES, "-q"], COLUMNS),
         (["commits", "orders-app", LIVES, "-q"], SCAN),
     ],
