@@ -62,7 +62,7 @@ def reduced_slices(
 
 
 def _packed(session: "SparkSession", tasks: "Sequence[Task]", reduction: Reduction[Any]) -> list[bytes]:
-    """What each task leaves, by an RDD: a query's planning, and pandas, take a tenth of a small report."""
+    """What each task leaves, by an RDD: a query's planning, and pandas, take a seventh of a small report."""
     from kgroup.spark.reduced_source import packed_task
 
     values = session.sparkContext.parallelize([task.value for task in tasks], len(tasks))

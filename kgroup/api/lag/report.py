@@ -427,13 +427,13 @@ class LagReport(Tabular):
 
     def _judged(self, groups: "Sequence[GroupRows]") -> "list[JudgedGroup]":
         """The groups with all that is known of them; without rules nothing of them has a status."""
-        from kgroup.lag.status.rule_sets import rules_named
-
         assert self._proofs is not None, "the log was read for it"
         judged: list[JudgedGroup]
         if self.options.rules is None:
             judged = [(facts, [None] * len(facts.partitions)) for facts in self._proofs.facts(groups)]
         else:
+            from kgroup.lag.status.rule_sets import rules_named
+
             judged = self._proofs.judged(groups, rules_named(self.options.rules))
         if self._facts is None:
             return judged

@@ -31,16 +31,10 @@ if TYPE_CHECKING:
 else:
     Loader = MetaPathFinder = object  # importlib.abc brings importlib.resources: a tenth of `kgroup --help`
 
-DEFERRED: Final = frozenset({"kafka", "kafka.protocol.consumer", "wcwidth", "subprocess", "platform"})
-"""Packages of kafka-python with modules that are needed without the rest; what tabulate imports in case; what
-Typer imports to open a browser, which nobody asks it for."""
-
 _BY_ITSELF: Final = {("wcwidth", "wcswidth"): "wcwidth._wcwidth_c"}
 """Where a package has taken a name from, if this module of it is there, which needs none of the others."""
 _WITHOUT_ITS_C: Final = "WCWIDTH_PYTHON"
 """A variable by which users have wcwidth do without that module."""
-_WITHOUT_VERSION: Final = "tabulate"
-_WITHOUT_PANDAS: Final = "pyarrow"
 _PANDAS: Final = "pandas"
 _ITS_USERS: Final = frozenset({_PANDAS, "pyspark"})
 _METADATA: Final = "importlib.metadata"
@@ -88,7 +82,7 @@ class _Finder(MetaPathFinder):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        around = _Deferring if fullname in DEFERRED else _OTHERS.get(fullname)
+        around = _LOADERS.get(fullname)
         if around is None:
             return None
         spec = PathFinder.find_spec(fullname, path, target)
@@ -138,7 +132,18 @@ class _Nowhere(MetaPathFinder):
             raise ModuleNotFoundError(fullname, name=fullname)
 
 
-_OTHERS: Final = {_WITHOUT_VERSION: _WithoutVersion, _WITHOUT_PANDAS: _WithoutPandas}
+_LOADERS: Final[Mapping[str, type[_Around]]] = {
+    # Packages of kafka-python with modules that are needed without the rest.
+    "kafka": _Deferring,
+    "kafka.protocol.consumer": _Deferring,
+    # What tabulate imports in case.
+    "wcwidth": _Deferring,
+    # What Typer imports to open a browser, which nobody asks it for.
+    "subprocess": _Deferring,
+    "platform": _Deferring,
+    "tabulate": _WithoutVersion,
+    "pyarrow": _WithoutPandas,
+}
 
 
 def _import(
