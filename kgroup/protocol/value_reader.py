@@ -6,9 +6,8 @@ has read is encoded to the same bytes, and need not be encoded to see it. For an
 names, and `strict.py`, which is slower, knows whether Kafka takes it and what to say of it.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from itertools import groupby
 from struct import Struct
 from struct import error as StructError  # noqa: N812  it is an exception class
 from sys import intern
@@ -21,8 +20,6 @@ STRING_MAX_BYTES: Final = 0x7FFF
 
 Read = Callable[[bytes, int], tuple[Any, int]]
 """Reads a value at a position, and says where it ends."""
-_Part = Callable[[bytes, int, dict[str, Any]], int]
-"""The same of some fields of a struct, into a dict by name."""
 
 
 class _OddError(ValueError):
@@ -61,8 +58,11 @@ class StructCodec:
 
 def struct_reader(struct: StructCodec) -> Read:
     """The reader of a struct's values."""
-    untagged = [field for field in struct.fields if field.tag is None]
-    parts = tuple(_parts(untagged, is_flexible=struct.is_flexible))
+    untagged = tuple(
+        (field.name, _reader(field, is_flexible=struct.is_flexible))
+        for field in struct.fields
+        if field.tag is None
+    )
     tagged = {field.tag: field for field in struct.fields if field.tag is not None}
     defaults = {field.name: field.default for field in tagged.values()}
     readers = {tag: _reader(field, is_flexible=True) for tag, field in tagged.items()}
@@ -70,8 +70,8 @@ def struct_reader(struct: StructCodec) -> Read:
 
     def read(data: bytes, at: int) -> tuple[Any, int]:
         values = defaults.copy()
-        for part in parts:
-            at = part(data, at, values)
+        for name, reader in untagged:
+            values[name], at = reader(data, at)
         if is_flexible:
             if data[at]:
                 at = _read_tagged(data, at, values, tagged, readers)
@@ -101,34 +101,6 @@ def _read_tagged(
         if at != end or values[field.name] == field.default:
             raise _OddError
     return at
-
-
-def _parts(fields: list[FieldCodec], *, is_flexible: bool) -> Iterator[_Part]:
-    for is_number, run in groupby(fields, key=lambda field: field.type_name in INTEGERS):
-        if is_number:
-            numbers = tuple(run)
-            layout = Struct(">" + "".join(INTEGERS[field.type_name] for field in numbers))
-            yield _numbers(tuple(field.name for field in numbers), layout)
-        else:
-            yield from (_one(field.name, _reader(field, is_flexible=is_flexible)) for field in run)
-
-
-def _numbers(names: tuple[str, ...], layout: Struct) -> _Part:
-    unpack, size = layout.unpack_from, layout.size
-
-    def read(data: bytes, at: int, values: dict[str, Any]) -> int:
-        values.update(zip(names, unpack(data, at), strict=True))
-        return at + size
-
-    return read
-
-
-def _one(name: str, reader: Read) -> _Part:
-    def read(data: bytes, at: int, values: dict[str, Any]) -> int:
-        values[name], at = reader(data, at)
-        return at
-
-    return read
 
 
 def _reader(field: FieldCodec, *, is_flexible: bool) -> Read:
@@ -195,8 +167,7 @@ def _simple(type_name: str, *, is_nullable: bool, is_flexible: bool) -> Read:
         case "uuid":
             return _uuid
         case _:
-            layout = Struct(f">{INTEGERS[type_name]}")
-            return lambda data, at: (layout.unpack_from(data, at)[0], at + layout.size)
+            return _length(f">{INTEGERS[type_name]}", is_flexible=False)
 
 
 def _string(length: Read, is_nullable: bool) -> Read:

@@ -12,7 +12,7 @@ from kgroup.lag.findings.model import GroupFacts, PartitionFacts
 from kgroup.lag.measures.log_ends import LogEnds
 from kgroup.log.topics.topic_logs import DataLogs
 from kgroup.scan.kernels.gather import numbers, values_of
-from kgroup.scan.reading.order import begins_of, ordered_by
+from kgroup.scan.reading.order import begins_of
 from kgroup.scan.reductions.last_commits import LastCommits
 from kgroup.scan.reductions.leaps import UNKNOWN, of_offsets_partitions
 
@@ -89,15 +89,13 @@ class Leaps:
 
 def _starts(table: pa.Table, ends: LogEnds) -> NDArray[np.int64]:
     """The log start of each step's partition, `_NO_START` if unknown."""
-    topics, partitions = values_of(table["topic"]), values_of(table["partition"])
-    order = ordered_by(topics, partitions)
-    firsts = order[begins_of([topics[order], partitions[order]])]
-    named = table.select(["topic"]).take(numbers(firsts))["topic"].to_pylist()
-    places = zip(named, partitions[firsts].tolist(), strict=True)
+    # The rows are sorted by key, so those of each lie together.
+    partitions = values_of(table["partition"])
+    begins = begins_of([values_of(table["group"]), values_of(table["topic"]), partitions])
+    named = table["topic"].take(numbers(np.flatnonzero(begins))).to_pylist()
+    places = zip(named, partitions[begins].tolist(), strict=True)
     starts = np.array([_start(ends, str(topic), partition) for topic, partition in places], np.int64)
-    of_row = np.empty(len(order), np.int64)
-    of_row[order] = starts[np.cumsum(begins_of([topics[order], partitions[order]])) - 1]
-    return of_row
+    return starts[np.cumsum(begins) - 1]
 
 
 def _start(ends: LogEnds, topic: str, partition: int) -> int:

@@ -345,7 +345,8 @@ def numbers_of(reason: Reason) -> dict[str, int | float | bool | None]:
     return {field.name: getattr(reason, field.name) for field in fields(reason)}
 
 
-@dataclass(frozen=True, slots=True)
+# Not frozen, which takes three times as long to make: there are as many as rows. Nobody changes one.
+@dataclass(slots=True, unsafe_hash=True)
 class Judged:
     """The numbers of a verdict's rule by name, in their order; times are epoch ms."""
 

@@ -56,7 +56,8 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+# Not frozen, which takes three times as long to make: a record has one for each member. Nobody changes one.
+@dataclass(slots=True, kw_only=True, unsafe_hash=True)
 class MemberMetadata:
     """A member of a classic group; `subscription` and `assignment` are bytes of the protocol type.
 

@@ -1,7 +1,8 @@
 """The furthest commit of each topic partition and period, kept while a scan runs, as a kernel.
 
 Of each partition the newest periods stay in which anybody committed it. They form a ring, by time, so that
-rows need no sorting: most are of the newest period, or older than all that are kept.
+rows need no sorting: within an offsets partition most are of the newest period. What offsets partitions
+leave, each of the whole time, is merged (`take_over`).
 """
 
 from collections.abc import Iterable
@@ -11,7 +12,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kgroup.scan.kernels.bytes_at import int16_at
+from kgroup.scan.kernels.bytes_at import Bytes, int16_at
 from kgroup.scan.kernels.compile import helper, kernel, outlined
 from kgroup.scan.kernels.gather import Column, strings_at
 from kgroup.scan.kernels.keys import (
@@ -87,6 +88,13 @@ def new_furthest(places: int = 256) -> Furthest:
     )
 
 
+def clear(state: Furthest) -> None:
+    """Make it as it was when new, with the room that it has by now."""
+    state.places.slots.fill(-1)
+    for numbers in (state.places.counts, state.rings, state.used):
+        numbers.fill(0)
+
+
 def with_more(state: Furthest, need: Need) -> Furthest:
     """Room for what found none."""
     if need == Need.ROOM:
@@ -137,6 +145,7 @@ def _string(topic: str) -> bytes:
 @kernel
 def add_commits(
     state: Furthest,
+    before: Furthest,
     place_of: NDArray[np.int64],
     keys: Keys,
     rows: Rows,
@@ -146,11 +155,9 @@ def add_commits(
 ) -> tuple[int, int]:
     """Take in the rows from `row` on: the commits outside transactions whose time is not negative.
 
-    So many periods of each topic partition are kept. `place_of` is by key id, -1 where the place was not
-    asked for yet. Returns what it ran out of (`Need`), and at which row.
-
-    A log comes offsets partition by offsets partition, each of the whole time: but for the first ones nearly
-    all that is in them is too old.
+    So many periods of each topic partition are kept. What is too old beside `before`, into which the state
+    will be merged, is left out. `place_of` is by key id, -1 where the place was not asked for yet. Returns
+    what it ran out of (`Need`), and at which row.
     """
     while row < count:
         time = rows[COMMIT_TIMESTAMP, row]
@@ -158,7 +165,7 @@ def add_commits(
             key = rows[KEY_ID, row]
             place = place_of[key]
             if place < 0:
-                place = _place(state.places, keys, key)
+                place = _place(state, before, keys, key)
                 if place < 0:
                     return _PLACES, row
                 place_of[key] = place
@@ -170,15 +177,88 @@ def add_commits(
     return _NOTHING, row
 
 
+@kernel
+def take_over(
+    state: Furthest, other: Furthest, place: int, count: int, periods: int, merged: NDArray[np.int64]
+) -> tuple[int, int]:
+    """Take in what `other` has of its places from `place` on; there are `count` of them.
+
+    `merged` is room for so many periods as are kept. Returns what it ran out of (`Need`), and at which place.
+    """
+    while place < count:
+        start = other.places.strings[place, START]
+        size = other.places.strings[place + 1, START] - start
+        same = _place_named(state.places, other.places.arena, start, size)
+        if same < 0:
+            return _PLACES, place
+        if not _merge(state, same, other, place, periods, merged):
+            return _ROOM, place
+        place += 1
+    return _NOTHING, place
+
+
 @outlined
-def _place(places: Keys, keys: Keys, key: int) -> int:
+def _place(state: Furthest, before: Furthest, keys: Keys, key: int) -> int:
     """The id of a commit key's topic partition, which is what follows its group; or NO_ROOM."""
     start = keys.strings[key, START]
-    start += 2 + int16_at(keys.arena, start)
+    start += _SIZE_BYTES + int16_at(keys.arena, start)
     size = keys.strings[key + 1, START] - start
-    hashed = string_hash(keys.arena, start, size, PLACE_TAG)
-    known = find(places, keys.arena, start, size, PLACE_TAG, hashed)
-    return known if known >= 0 else add(places, keys.arena, start, size, PLACE_TAG, hashed)
+    place = _place_named(state.places, keys.arena, start, size)
+    if place >= 0:
+        hashed = string_hash(keys.arena, start, size, PLACE_TAG)
+        known = find(before.places, keys.arena, start, size, PLACE_TAG, hashed)
+        if known >= 0:
+            state.rings[place, FLOOR] = max(state.rings[place, FLOOR], before.rings[known, FLOOR])
+    return place
+
+
+@helper
+def _place_named(places: Keys, buffer: Bytes, start: int, size: int) -> int:
+    hashed = string_hash(buffer, start, size, PLACE_TAG)
+    known = find(places, buffer, start, size, PLACE_TAG, hashed)
+    return known if known >= 0 else add(places, buffer, start, size, PLACE_TAG, hashed)
+
+
+@helper
+def _merge(
+    state: Furthest, place: int, other: Furthest, other_place: int, periods: int, merged: NDArray[np.int64]
+) -> bool:
+    """Merge two rings, the newest periods first; False if there is no room."""
+    one, other_one = state.rings, other.rings
+    left, other_left = one[place, COUNT], other_one[other_place, COUNT]
+    number = 0
+    while number < periods and left + other_left > 0:
+        offset = time = other_offset = other_time = -1  # older than all
+        if left > 0:
+            row = _row(one[place, BEGIN], one[place, FIRST], left - 1, one[place, ROOM])
+            offset, time = state.kept[row, AT_OFFSET], state.kept[row, AT_MS]
+        if other_left > 0:
+            begin, first = other_one[other_place, BEGIN], other_one[other_place, FIRST]
+            row = _row(begin, first, other_left - 1, other_one[other_place, ROOM])
+            other_offset, other_time = other.kept[row, AT_OFFSET], other.kept[row, AT_MS]
+        period, other_period = time // PERIOD_MS, other_time // PERIOD_MS
+        is_further = other_offset > offset or (other_offset == offset and other_time < time)
+        if period >= other_period:
+            left -= 1
+        if other_period >= period:
+            other_left -= 1
+        if other_period > period or (other_period == period and is_further):
+            offset, time = other_offset, other_time
+        merged[number, AT_OFFSET] = offset
+        merged[number, AT_MS] = time
+        number += 1
+    while one[place, ROOM] < number:
+        if not _give_room(state, place, periods):
+            return False
+    start = one[place, BEGIN]
+    for index in range(number):
+        state.kept[start + index, AT_OFFSET] = merged[number - 1 - index, AT_OFFSET]
+        state.kept[start + index, AT_MS] = merged[number - 1 - index, AT_MS]
+    one[place, FIRST] = 0
+    one[place, COUNT] = number
+    if number == periods:
+        one[place, FLOOR] = state.kept[start, AT_MS] // PERIOD_MS * PERIOD_MS
+    return True
 
 
 @helper

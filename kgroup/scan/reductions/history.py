@@ -29,14 +29,16 @@ from kgroup.scan.kernels.furthest import (
     ROOM,
     Need,
     add_commits,
+    clear,
     keys_of_places,
     names_of_places,
     new_furthest,
+    take_over,
     topics_of_places,
     with_more,
 )
 from kgroup.scan.kernels.gather import no_rows, numbers, values_of
-from kgroup.scan.kernels.keys import Keys, capacity
+from kgroup.scan.kernels.keys import Keys, capacity, key_count
 from kgroup.scan.kernels.rows import (
     COMMIT,
     COMMIT_TIMESTAMP,
@@ -179,19 +181,41 @@ class _Reach:
 
     def __init__(self) -> None:
         self._state = new_furthest()
+        self._newer = new_furthest()  # of this reader alone
         self._reader: object = None
         self._place_of = np.empty(0, np.int64)
 
     def add(self, reader: object, keys: Keys, rows: Rows, count: int) -> None:
         """Take in rows; the ids of their keys are those of `reader`."""
         if self._reader is not reader:
+            self._settle()
             self._reader, self._place_of = reader, np.empty(0, np.int64)
         if (missing := capacity(keys) - len(self._place_of)) > 0:
             self._place_of = np.concatenate([self._place_of, np.full(missing, -1, np.int64)])
-        need, row = add_commits(self._state, self._place_of, keys, rows, 0, count, _PERIODS)
-        while need != Need.NOTHING:
+        row = 0
+        while True:
+            need, row = add_commits(
+                self._newer, self._state, self._place_of, keys, rows, row, count, _PERIODS
+            )
+            if need == Need.NOTHING:
+                return
+            self._newer = with_more(self._newer, Need(need))
+
+    def _settle(self) -> None:
+        """Merge what the reader left into what was before."""
+        self._reader = None
+        newer = self._newer
+        if not key_count(self._state.places):
+            self._state, self._newer = newer, new_furthest()
+            return
+        merged = np.empty((_PERIODS, newer.kept.shape[1]), np.int64)
+        count, place = key_count(newer.places), 0
+        while True:
+            need, place = take_over(self._state, newer, place, count, _PERIODS, merged)
+            if need == Need.NOTHING:
+                break
             self._state = with_more(self._state, Need(need))
-            need, row = add_commits(self._state, self._place_of, keys, rows, row, count, _PERIODS)
+        clear(newer)
 
     def add_table(self, reach: pa.Table) -> None:
         """Take in what another part of the log left, with REACH_SCHEMA."""
@@ -217,6 +241,7 @@ class _Reach:
 
     def table(self) -> pa.Table:
         """With REACH_SCHEMA, in one chunk."""
+        self._settle()
         names = names_of_places(self._state.places)
         order = np.array(sorted(range(len(names)), key=names.__getitem__), np.int64)
         topics = [names[place][0] for place in order.tolist()]

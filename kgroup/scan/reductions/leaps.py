@@ -108,8 +108,9 @@ def merge_leaps(leaps: Iterable[pa.Table], lasts: Sequence[pa.Table] = (), longe
     order, keys = order[is_new], [key[is_new] for key in keys]
     starts, known = np.flatnonzero(begins_of(keys)), known[order]
     step = np.where(known, (values_of(rows["offset"]) - values_of(rows["from_offset"]))[order], 0)
-    chosen = np.union1d(_longest(step, starts, longest), _last_moves(step, starts))
-    kept = np.union1d(starts[~known[starts]], chosen)
+    kept = _are_longest(step, starts, longest)
+    kept[_last_moves(step, starts)] = True
+    kept[starts[~known[starts]]] = True
     return rows.take(numbers(order[kept])).combine_chunks()
 
 
@@ -122,7 +123,7 @@ def longest_steps(leaps: pa.Table, longest: int = KEPT) -> pa.Table:
         return no_leaps()
     step, starts = _steps(leaps)
     known = values_of(leaps["from_log_offset"]) != UNKNOWN
-    return leaps.take(numbers(np.union1d(np.flatnonzero(~known), _longest(step, starts, longest))))
+    return leaps.take(numbers(np.flatnonzero(~known | _are_longest(step, starts, longest))))
 
 
 def last_moves(leaps: pa.Table) -> pa.Table:
@@ -157,19 +158,19 @@ def _partitions(leaps: pa.Table) -> tuple[int, int]:
     return int(partitions.min()), int(partitions.max())
 
 
-def _longest(step: NDArray[np.int64], starts: NDArray[np.int64], count: int) -> NDArray[np.int64]:
-    """The positions of so many of each key's longest steps forward, in order; the first of equal ones."""
+def _are_longest(step: NDArray[np.int64], starts: NDArray[np.int64], count: int) -> NDArray[np.bool_]:
+    """Whether each step is one of so many of its key's longest ones forward; the first of equal ones."""
     number = len(step)
     # One number of a step and its place, so that the greatest has both. What has no room is far from real.
     ranked = np.clip(step, 0, np.iinfo(np.int64).max // number - 1)
     ranked *= number
     ranked += np.arange(number - 1, -1, -1)
-    chosen = [np.empty(0, np.int64)]
+    chosen = np.zeros(number, np.bool_)
     for _ in range(count):
         place = number - 1 - np.maximum.reduceat(ranked, starts) % number
-        chosen.append(place[step[place] > 0])
+        chosen[place[step[place] > 0]] = True
         ranked[place] = -1
-    return np.unique(np.concatenate(chosen))
+    return chosen
 
 
 def _last_moves(step: NDArray[np.int64], starts: NDArray[np.int64]) -> NDArray[np.int64]:
