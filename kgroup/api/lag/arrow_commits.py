@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from kgroup.api.lag.commits import PartitionOfGroup
 from kgroup.lag.measures.rows import Commit
-from kgroup.scan.kernels.gather import numbers, values_of
+from kgroup.scan.kernels.gather import values_of
 from kgroup.scan.reading.order import ordered_by, ranks
+from kgroup.scan.reading.taken import ids_of, taken
 from kgroup.scan.reductions.scan import Newest
 
 _ROWS_AT_ONCE = 4096
@@ -41,7 +42,7 @@ class ArrowCommits:
     def made_since(self, time_ms: int) -> Iterator[Commit]:
         """See `Commits`."""
         is_since = values_of(self.table["commit_timestamp"]) >= time_ms
-        return iterate_commits(self.table.take(numbers(np.flatnonzero(is_since))))
+        return iterate_commits(taken(self.table, np.flatnonzero(is_since)))
 
 
 def living_commits(commits: pa.Table, wanted: Callable[[str], bool]) -> pa.Table:
@@ -54,7 +55,7 @@ def living_commits(commits: pa.Table, wanted: Callable[[str], bool]) -> pa.Table
     chosen = np.array([wanted(name) for name in names], np.bool_)[codes]
     chosen &= np.asarray(values_of(table["value_version"]), np.int64) >= 0  # a tombstone has none
     order = ordered_by(ranks(table["group"]), ranks(table["topic"]), values_of(table["partition"]))
-    return table.take(numbers(order[chosen[order]])).combine_chunks()
+    return taken(table, order[chosen[order]])
 
 
 def dictionary_of(commits: pa.Table, column: str) -> tuple[list[str], NDArray[np.int64]]:
@@ -149,10 +150,9 @@ def _numbers_in(column: "pa.Array[Any]") -> list[int]:
 
 def _topic_ids(column: "pa.Array[Any]") -> list[UUID | None]:
     """The topic id of each row, of which there are few in many rows; a row without one may have zeros."""
-    encoded = column.dictionary_encode(null_encoding="encode")
-    assert isinstance(encoded, pa.DictionaryArray)
-    ids = [UUID(bytes=raw) if raw and any(raw) else None for raw in encoded.dictionary.to_pylist()]
-    return [ids[code] for code in _numbers_in(encoded)]
+    of_rows = ids_of(column)
+    ids = {raw: UUID(bytes=raw) if any(raw) else None for raw in set(of_rows)}
+    return [ids[raw] for raw in of_rows]
 
 
 def pending_commits(newest: Newest) -> set[PartitionOfGroup]:

@@ -4,8 +4,8 @@ from itertools import pairwise
 
 import pyarrow as pa
 
-from kgroup.scan.kernels.gather import numbers
 from kgroup.scan.reading.order import starts_of
+from kgroup.scan.reading.taken import taken
 
 GroupSpans = dict[str, list[slice]]
 """The rows of each group by its name: more than one run of them if its keys are in two offsets partitions.
@@ -17,7 +17,7 @@ It happens to groups from before the offsets topic had as many partitions as now
 def group_spans(table: pa.Table) -> GroupSpans:
     """The spans of all groups; the table's groups have one dictionary."""
     starts = starts_of(table, ("offsets_partition", "group"))
-    names = table["group"].take(numbers(starts)).to_pylist()
+    names = taken(table.select(["group"]), starts)["group"].to_pylist()
     spans: GroupSpans = {}
     for name, (start, stop) in zip(names, pairwise((*starts.tolist(), table.num_rows)), strict=True):
         spans.setdefault(str(name), []).append(slice(start, stop))

@@ -11,8 +11,9 @@ from kgroup.lag.findings.leap import Leap
 from kgroup.lag.findings.model import GroupFacts, PartitionFacts
 from kgroup.lag.measures.log_ends import LogEnds
 from kgroup.log.topics.topic_logs import DataLogs
-from kgroup.scan.kernels.gather import numbers, values_of
+from kgroup.scan.kernels.gather import values_of
 from kgroup.scan.reading.order import begins_of
+from kgroup.scan.reading.taken import taken
 from kgroup.scan.reductions.last_commits import LastCommits
 from kgroup.scan.reductions.leaps import UNKNOWN, of_offsets_partitions
 
@@ -40,10 +41,10 @@ class Leaps:
         groups = values_of(longest["group"])
         places = {
             (row["group"], row["topic"], row["partition"], row["offsets_partition"])
-            for row in longest.take(numbers(np.flatnonzero(crossing))).to_pylist()
+            for row in taken(longest, np.flatnonzero(crossing)).to_pylist()
         }
         rows = np.flatnonzero(np.isin(groups, groups[crossing]) & known)
-        for row in longest.take(numbers(rows)).to_pylist():
+        for row in taken(longest, rows).to_pylist():
             if (row["group"], row["topic"], row["partition"], row["offsets_partition"]) not in places:
                 continue
             of_group = self._of_groups.setdefault(row["group"], {})
@@ -92,10 +93,11 @@ def _starts(table: pa.Table, ends: LogEnds) -> NDArray[np.int64]:
     # The rows are sorted by key, so those of each lie together.
     partitions = values_of(table["partition"])
     begins = begins_of([values_of(table["group"]), values_of(table["topic"]), partitions])
-    named = table["topic"].take(numbers(np.flatnonzero(begins))).to_pylist()
+    named = taken(table.select(["topic"]), np.flatnonzero(begins))["topic"].to_pylist()
     places = zip(named, partitions[begins].tolist(), strict=True)
     starts = np.array([_start(ends, str(topic), partition) for topic, partition in places], np.int64)
-    return starts[np.cumsum(begins) - 1]
+    of_row: NDArray[np.int64] = starts[np.cumsum(begins) - 1]
+    return of_row
 
 
 def _start(ends: LogEnds, topic: str, partition: int) -> int:

@@ -26,8 +26,9 @@ from kgroup.lag.status.model import Judged
 from kgroup.lag.status.rule_sets import LagRules
 from kgroup.lag.status.window import CommitWindow, LogEnd
 from kgroup.log.topics.topic_logs import DataLogs
-from kgroup.scan.kernels.gather import numbers, values_of
+from kgroup.scan.kernels.gather import values_of
 from kgroup.scan.reading.order import starts_of
+from kgroup.scan.reading.taken import taken
 from kgroup.scan.reductions.history import History
 
 ROWS_AT_ONCE: Final = 4096
@@ -48,7 +49,7 @@ class Reaches:
         self._timestamps = values_of(table["commit_timestamp"])
         self._topics: dict[str, list[tuple[int, tuple[int, int]]]] | None = None
         starts = starts_of(table, ("topic", "partition"))
-        firsts = table.select(["topic", "partition"]).take(numbers(starts))
+        firsts = taken(table.select(["topic", "partition"]), starts)
         places = zip(firsts["topic"].to_pylist(), values_of(firsts["partition"]).tolist(), strict=True)
         bounds = zip(starts.tolist(), np.append(starts, table.num_rows)[1:].tolist(), strict=True)
         self._bounds = dict(

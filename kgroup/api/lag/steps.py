@@ -18,8 +18,9 @@ from kgroup.lag.findings.leap import STEPS_BACK, Step
 from kgroup.lag.findings.model import GroupFacts, PartitionFacts
 from kgroup.lag.findings.too_far import LEAST, LONGER, OTHERS
 from kgroup.protocol.topic_partition import TopicPartition
-from kgroup.scan.kernels.gather import numbers, values_of
+from kgroup.scan.kernels.gather import values_of
 from kgroup.scan.reading.order import begins_of
+from kgroup.scan.reading.taken import taken
 from kgroup.scan.reductions.last_commits import LastCommits
 from kgroup.scan.reductions.leaps import UNKNOWN, of_offsets_partitions
 
@@ -211,7 +212,7 @@ def _with_one(table: pa.Table) -> set[str]:
     ties = np.add.reduceat((length == longest[of_key]).astype(np.int64), starts)
     counts = np.diff(np.append(starts, len(known)))
     far = (longest >= LEAST) & (longest > LONGER * second) & (ties == 1) & (counts > OTHERS)
-    return set(map(str, table["group"].take(numbers(known[starts[far]])).to_pylist()))
+    return set(map(str, taken(table.select(["group"]), known[starts[far]])["group"].to_pylist()))
 
 
 def _beyond(end: int | None, offset: int) -> int | None:

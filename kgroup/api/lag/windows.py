@@ -12,7 +12,8 @@ from kgroup.lag.status.columns import UNKNOWN, CommitColumns, Int64s, WindowColu
 from kgroup.lag.status.numbers import Numbers
 from kgroup.lag.status.window import NO_COMMITS, CommitWindow, WindowCommit
 from kgroup.scan.kernels.gather import values_of
-from kgroup.scan.reading.order import rows_at, starts_of
+from kgroup.scan.reading.order import starts_of
+from kgroup.scan.reading.taken import rows_at
 from kgroup.scan.reductions.last_commits import LastCommits
 
 _NOWHERE: Final = (0, 0)

@@ -67,7 +67,7 @@ def verdict_numbers(
 
     Without the numbers of proofs, which carry their own.
     """
-    for number in np.unique(verdicts.rules).tolist():
+    for number in np.flatnonzero(np.bincount(verdicts.rules)).tolist():
         rule, rows = RULES[number], np.flatnonzero(verdicts.rules == number)
         if rule in PROVEN:
             continue

@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from kgroup.scan.kernels.gather import numbers, values_of
+from kgroup.scan.kernels.gather import values_of
 
 if TYPE_CHECKING:
     Column = pa.ChunkedArray[Any]
@@ -71,17 +71,6 @@ def starts_of(table: pa.Table, columns: Sequence[str]) -> NDArray[np.int64]:
         last = [int(key[-1]) for key in keys]
         starts.append(np.flatnonzero(begins) + start)
     return np.concatenate(starts)
-
-
-def rows_at(table: pa.Table, places: NDArray[np.int64]) -> pa.Table:
-    """The rows at places that rise, chunk after chunk: of a whole table Arrow first makes a single one."""
-    taken: list[pa.RecordBatch] = []
-    start = 0
-    for some in table.to_batches():
-        first, end = np.searchsorted(places, (start, start + some.num_rows)).tolist()
-        taken.append(some.take(numbers(places[first:end] - start)))
-        start += some.num_rows
-    return pa.Table.from_batches(taken, schema=table.schema)
 
 
 def ranks(column: Column) -> NDArray[np.int64]:

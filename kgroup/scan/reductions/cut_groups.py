@@ -13,7 +13,8 @@ import pyarrow as pa
 
 from kgroup.protocol.records.entries import LoggedEntry, OffsetsEntry
 from kgroup.protocol.records.keys import group_of
-from kgroup.scan.kernels.gather import no_rows, numbers, values_of
+from kgroup.scan.kernels.gather import no_rows, values_of
+from kgroup.scan.reading.taken import taken
 from kgroup.scan.reductions.cut_last import compact
 from kgroup.scan.reductions.history import REACH_SCHEMA, History
 from kgroup.scan.reductions.last_commits import LastPart
@@ -147,7 +148,7 @@ def _rows(rows: pa.Table, piece_of: PieceOf, pieces: int) -> list[pa.Table]:
     order = np.argsort(piece, kind="stable")
     bounds = np.searchsorted(piece[order], np.arange(pieces + 1))
     return [
-        compact(rows.take(numbers(order[start:stop])))
+        compact(taken(rows, order[start:stop]))
         for start, stop in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True)
     ]
 

@@ -6,7 +6,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from kgroup.scan.kernels.gather import numbers, values_of
+from kgroup.scan.kernels.gather import values_of
+from kgroup.scan.reading.taken import taken
 from kgroup.scan.reductions.last_commits import LastPart
 
 
@@ -32,7 +33,7 @@ def _cut(rows: pa.Table, pieces: int) -> list[pa.Table]:
     # Names' hashes, as their numbers differ from part to part.
     hashes = [_hashes(rows, name) for name in ("group", "topic")] if rows.num_rows else []
     piece = (sum(hashes) + values_of(rows["partition"])) % pieces
-    return [compact(rows.take(numbers(np.flatnonzero(piece == number)))) for number in range(pieces)]
+    return [compact(taken(rows, np.flatnonzero(piece == number))) for number in range(pieces)]
 
 
 def _hashes(rows: pa.Table, column: str) -> NDArray[np.int64]:

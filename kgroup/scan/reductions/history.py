@@ -51,6 +51,7 @@ from kgroup.scan.kernels.rows import (
 )
 from kgroup.scan.reading.order import begins_of
 from kgroup.scan.reading.reader import Slice
+from kgroup.scan.reading.taken import taken
 from kgroup.scan.reductions.rows_read import RowsRead, rows_in_order
 
 __all__ = [
@@ -226,7 +227,7 @@ class _Reach:
         codes = values_of(topics)
         begins = begins_of([codes, partitions])
         firsts = np.flatnonzero(begins)
-        names = topics.take(numbers(firsts)).to_pylist()
+        names = taken(reach.select(["topic"]), firsts)["topic"].to_pylist()
         keys = keys_of_places(zip(map(str, names), partitions[firsts].tolist(), strict=True))
         key_ids = np.cumsum(begins) - 1
         offsets, times = values_of(reach["offset"]), values_of(reach["commit_timestamp"])

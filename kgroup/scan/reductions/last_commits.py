@@ -17,7 +17,7 @@ from kgroup.protocol.records.consumer_group import ConsumerGroupMetadataValue
 from kgroup.protocol.records.entries import LoggedEntry, OffsetsEntry, TransactionMarker
 from kgroup.protocol.records.keys import ConsumerGroupMetadataKey, GroupMetadataKey
 from kgroup.protocol.records.values import GroupMetadataValue
-from kgroup.scan.kernels.gather import no_rows, numbers, values_of
+from kgroup.scan.kernels.gather import no_rows, values_of
 from kgroup.scan.kernels.keys import capacity
 from kgroup.scan.kernels.last_rows import (
     COUNT,
@@ -44,6 +44,7 @@ from kgroup.scan.kernels.rows import (
 from kgroup.scan.reading.arrow import schema_of
 from kgroup.scan.reading.order import begins_of, ordered_by, ranks
 from kgroup.scan.reading.reader import RowReader, Slice
+from kgroup.scan.reading.taken import taken
 from kgroup.scan.reductions.by_partition import by_partition
 from kgroup.scan.reductions.key_order import KeyOrder
 from kgroup.scan.reductions.leaps import last_moves, leaps_of, longest_steps, merge_leaps, no_leaps
@@ -405,7 +406,7 @@ def _outcomes(
     """
     ordered = np.array(sorted(markers), np.int64)
     # One number for producer and offset together, in the same order.
-    producers = np.unique(ordered[:, 0])
+    producers = ordered[begins_of([ordered[:, 0]]), 0]
     row_producers, row_offsets = waiting[PRODUCER_ID], waiting[LOG_OFFSET]
     first = min(int(ordered[:, 1].min()), int(row_offsets.min(initial=ordered[0, 1])))
     span = max(int(ordered[:, 1].max()), int(row_offsets.max(initial=ordered[0, 1]))) - first + 1
@@ -436,7 +437,7 @@ def _places_from_end(keys: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
 
 
 def _chosen(table: pa.Table, rows: NDArray[np.bool_]) -> pa.Table:
-    return table.take(numbers(np.flatnonzero(rows)))
+    return taken(table, np.flatnonzero(rows))
 
 
 def _reduced_together(tables: Iterable[pa.Table], keep: Keep, *, per_producer: bool = False) -> pa.Table:
@@ -471,4 +472,4 @@ def _reduced(tables: Iterable[pa.Table], keep: Keep, *, per_producer: bool = Fal
     newest = np.maximum.reduceat(np.where(is_tombstone, position, -1), np.flatnonzero(begins))
     tombstone = newest[np.cumsum(begins) - 1]
     kept = (position == tombstone) | ((position > tombstone) & (_places_from_end(keys) <= keep.slots))
-    return rows.take(numbers(order[kept])).combine_chunks()
+    return taken(rows, order[kept])

@@ -26,6 +26,7 @@ from kgroup.scan.kernels.last_rows import (
     LastRows,
 )
 from kgroup.scan.reading.order import begins_of, ordered_by, ranks, starts_of
+from kgroup.scan.reading.taken import taken
 from kgroup.scan.reductions.key_order import KeyOrder
 
 KEPT: Final = LONGEST
@@ -97,7 +98,7 @@ def merge_leaps(leaps: Iterable[pa.Table], lasts: Sequence[pa.Table] = (), longe
         return rows  # of other offsets partitions, so none has a key of another
     if len(lasts) > 1:
         is_first = values_of(rows["from_log_offset"]) == UNKNOWN
-        rows = _unified([rows, _joined(rows.take(numbers(np.flatnonzero(is_first))), lasts)])
+        rows = _unified([rows, _joined(taken(rows, np.flatnonzero(is_first)), lasts)])
     known = values_of(rows["from_log_offset"]) != UNKNOWN
     keys = [values_of(rows["offsets_partition"]), ranks(rows["group"]), ranks(rows["topic"])]
     keys.append(values_of(rows["partition"]))
@@ -111,7 +112,7 @@ def merge_leaps(leaps: Iterable[pa.Table], lasts: Sequence[pa.Table] = (), longe
     kept = _are_longest(step, starts, longest)
     kept[_last_moves(step, starts)] = True
     kept[starts[~known[starts]]] = True
-    return rows.take(numbers(order[kept])).combine_chunks()
+    return taken(rows, order[kept])
 
 
 def longest_steps(leaps: pa.Table, longest: int = KEPT) -> pa.Table:
@@ -123,7 +124,7 @@ def longest_steps(leaps: pa.Table, longest: int = KEPT) -> pa.Table:
         return no_leaps()
     step, starts = _steps(leaps)
     known = values_of(leaps["from_log_offset"]) != UNKNOWN
-    return leaps.take(numbers(np.flatnonzero(~known | _are_longest(step, starts, longest))))
+    return taken(leaps, np.flatnonzero(~known | _are_longest(step, starts, longest)))
 
 
 def last_moves(leaps: pa.Table) -> pa.Table:
@@ -134,7 +135,7 @@ def last_moves(leaps: pa.Table) -> pa.Table:
     if not leaps.num_rows:
         return leaps
     step, starts = _steps(leaps)
-    return leaps.take(numbers(_last_moves(step, starts)))
+    return taken(leaps, _last_moves(step, starts))
 
 
 def of_offsets_partitions(leaps: pa.Table) -> Iterator[pa.Table]:
@@ -182,7 +183,7 @@ def _last_moves(step: NDArray[np.int64], starts: NDArray[np.int64]) -> NDArray[n
 def _joined(firsts: pa.Table, lasts: Sequence[pa.Table]) -> pa.Table:
     """The steps from the last commit of a part to the first one of the next."""
     names = ["group", "topic", "partition", "offsets_partition", *_FROM]
-    plain = [rows.take(numbers(np.flatnonzero(values_of(rows["producer_id"]) < 0))) for rows in lasts]
+    plain = [taken(rows, np.flatnonzero(values_of(rows["producer_id"]) < 0)) for rows in lasts]
     rows = _unified([firsts.select(names), *(each.select(names) for each in plain)])
     is_first = np.arange(rows.num_rows) < firsts.num_rows
     removed = np.zeros(rows.num_rows, np.bool_)
@@ -206,12 +207,12 @@ def _table(
 ) -> pa.Table:
     at, previous = order[after], order[np.maximum(before, 0)]
     of_from = [numbers(np.where(before < 0, UNKNOWN, values_of(rows[name])[previous])) for name in _FROM]
-    taken = rows.take(numbers(at))
+    rows_after = taken(rows, at)
     return pa.Table.from_arrays(
         [
-            *(taken[name] for name in ("group", "topic", "partition", "offsets_partition")),
+            *(rows_after[name] for name in ("group", "topic", "partition", "offsets_partition")),
             *of_from,
-            *(taken[name] for name in _FROM),
+            *(rows_after[name] for name in _FROM),
         ],
         schema=LEAP_SCHEMA,
     )

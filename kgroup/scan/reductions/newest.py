@@ -12,7 +12,7 @@ from kgroup.log.format.batch import Damage
 from kgroup.protocol.records.codec import decode_entry
 from kgroup.protocol.records.entries import LoggedEntry, OffsetsEntry, TransactionMarker, Undecodable
 from kgroup.scan.kernels.cells import FIRST_MARKER, FIRST_MARKER_OFFSET, ID, Reduction, new_reduction
-from kgroup.scan.kernels.gather import no_rows, numbers, values_of
+from kgroup.scan.kernels.gather import no_rows, values_of
 from kgroup.scan.kernels.keys import Keys, capacity, key_bytes
 from kgroup.scan.kernels.newest_rows import first_markers, newest_cells, reduce, waiting_cells
 from kgroup.scan.kernels.rows import (
@@ -31,6 +31,7 @@ from kgroup.scan.kernels.rows import (
 from kgroup.scan.reading.arrow import COMMIT_SCHEMA, Dictionaries, commits_of
 from kgroup.scan.reading.order import begins_of, ordered_by, ranks
 from kgroup.scan.reading.reader import RowBlock, RowReader, Slice
+from kgroup.scan.reading.taken import taken
 from kgroup.scan.reductions.by_partition import by_partition
 
 Entry = OffsetsEntry | Undecodable | TransactionMarker
@@ -138,7 +139,7 @@ def newest_rows(rows: pa.Table, *, per_producer: bool = False) -> pa.Table:
     order = ordered_by(*(column[::-1] for column in (*columns, values_of(rows["log_offset"]))))
     order = len(order) - 1 - order
     last = np.roll(begins_of([column[order] for column in columns]), -1)
-    return rows.take(numbers(order[last]))
+    return taken(rows, order[last])
 
 
 def _newest_of_partition(partition: int, slices: Sequence[Slice], verify_crc: bool) -> Newest:
@@ -308,10 +309,9 @@ def _ended(pending: Sequence[pa.Table], markers: FirstMarkers) -> tuple[list[pa.
         partitions = values_of(rows["offsets_partition"]).tolist()
         producers = values_of(rows["producer_id"]).tolist()
         outcomes = [markers.get(producer) for producer in zip(partitions, producers, strict=True)]
-        committed.append(
-            rows.filter(numbers(np.array([m is not None and m.committed for m in outcomes], np.bool_)))
-        )
-        still_pending.append(rows.filter(numbers(np.array([m is None for m in outcomes], np.bool_))))
+        is_committed = [outcome is not None and outcome.committed for outcome in outcomes]
+        committed.append(taken(rows, np.flatnonzero(is_committed)))
+        still_pending.append(taken(rows, np.flatnonzero([outcome is None for outcome in outcomes])))
     return committed, still_pending
 
 
@@ -319,7 +319,7 @@ def _newest_pending(pending: Sequence[pa.Table]) -> pa.Table:
     if not pending:
         return no_rows(COMMIT_SCHEMA)
     rows = newest_rows(pa.concat_tables(pending), per_producer=True)
-    return rows.sort_by([("offsets_partition", "ascending"), ("log_offset", "ascending")])
+    return taken(rows, ordered_by(values_of(rows["offsets_partition"]), values_of(rows["log_offset"])))
 
 
 def _newest_others(entries: Iterable[LoggedEntry]) -> tuple[LoggedEntry, ...]:

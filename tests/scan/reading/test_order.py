@@ -5,7 +5,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kgroup.scan.reading.order import begins_of, ordered_by, ranks, rows_at
+from kgroup.scan.reading.order import begins_of, ordered_by, ranks
 
 SMALL = st.integers(-3, 3)
 ANY = st.integers(-(2**63), 2**63 - 1) | SMALL
@@ -54,16 +54,3 @@ def test_ranks_are_by_code_point():
 
 def test_a_column_without_chunks_has_no_ranks():
     assert ranks(pa.chunked_array([], pa.dictionary(pa.int32(), pa.string()))).tolist() == []
-
-
-@given(st.lists(st.lists(st.sampled_from("abc"), max_size=5), max_size=5), st.sets(st.integers(0, 24)))
-def test_rows_at_places_are_taken_from_the_chunk_that_has_them(chunks, places):
-    whole = [name for chunk in chunks for name in chunk]
-    encoded = [pa.array(chunk, pa.string()).dictionary_encode() for chunk in chunks]
-    names = pa.chunked_array(encoded, pa.dictionary(pa.int32(), pa.string()))
-    table = pa.table({"name": names, "place": pa.chunked_array([pa.array(range(len(whole)), pa.int64())])})
-    there = sorted(place for place in places if place < len(whole))
-    taken = rows_at(table, np.array(there, np.int64))
-    assert taken.schema == table.schema
-    assert taken["name"].to_pylist() == [whole[place] for place in there]
-    assert taken["place"].to_pylist() == there

@@ -6,7 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kgroup.protocol.records.entries import OffsetsEntry
+from kgroup.protocol.records.codec import encode_entry
+from kgroup.protocol.records.entries import OffsetsEntry, RecordType
+from kgroup.protocol.records.keys import OffsetCommitKey
+from kgroup.protocol.records.values import OffsetCommitValue
 from kgroup.scan.reductions import history as scan_history
 from kgroup.scan.reductions.history import PERIOD_MS, merge_histories, read_history
 from kgroup.scan.reductions.scan import Slice
@@ -15,6 +18,7 @@ from tests.log.offsets_log import batch, commit, group_metadata, marker, tombsto
 pytestmark = pytest.mark.usefixtures("each_tier")
 
 PARTITION = 7
+TIME = st.builds(lambda period, ms: period * PERIOD_MS + ms, st.integers(0, 5), st.integers(0, 2))
 
 
 def history(tmp_path, batches, boundaries=()):
@@ -42,6 +46,25 @@ def furthest(commits, periods):
         by_period = {(offset + 1) // PERIOD_MS: offset for offset in of_partition}
         for offset in list(by_period.values())[-periods:]:
             yield topic, partition, offset, offset + 1
+
+
+def commit_at(topic, offset, time):
+    entry = OffsetsEntry(
+        type=RecordType.OFFSET_COMMIT,
+        key=OffsetCommitKey(group="g", topic=topic, partition=0),
+        value=OffsetCommitValue(offset=offset, metadata="", commit_timestamp=time),
+        value_version=3,
+    )
+    return encode_entry(entry)
+
+
+def newest_of_each(commits, periods):
+    """Of (offset, time) the furthest of each of the newest periods, and of equal ones the first in time."""
+    by_period = {}
+    for offset, time in commits:
+        by_period.setdefault(time // PERIOD_MS, []).append((offset, -time))
+    furthest_of = [max(by_period[period]) for period in sorted(by_period)[-periods:]]
+    return [(offset, -time) for offset, time in furthest_of]
 
 
 class TestReach:
@@ -104,6 +127,34 @@ class TestReach:
             patch.setattr(scan_history, "_PERIODS", 2)
             read = history(tmp_path_factory.mktemp("log"), batches, boundaries)
         assert reach(read) == list(furthest(commits, 2))
+
+    @given(
+        commits=st.lists(
+            st.tuples(st.integers(0, 1), st.sampled_from("aab"), st.integers(0, 3), TIME), min_size=4
+        ),
+        periods=st.integers(1, 3),
+    )
+    def test_offsets_partitions_put_together_in_any_order_of_times(self, tmp_path_factory, commits, periods):
+        folder = tmp_path_factory.mktemp("logs")
+        slices = []
+        for offsets_partition in sorted({one for one, *_ in commits}):
+            records = [
+                commit_at(topic, offset, time)
+                for one, topic, offset, time in commits
+                if one == offsets_partition
+            ]
+            path = write(folder, [batch(0, records)], offsets_partition)
+            slices.append(
+                Slice(path=path, offsets_partition=offsets_partition, start=0, end=path.stat().st_size)
+            )
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(scan_history, "_PERIODS", periods)
+            read = read_history(slices)
+        assert reach(read) == [
+            (topic, 0, offset, time)
+            for topic in "ab"
+            for offset, time in newest_of_each([one[2:] for one in commits if one[1] == topic], periods)
+        ]
 
     def test_there_is_room_for_any_number_of_partitions_and_periods(self, tmp_path):
         # Every partition is far into its periods when the next ones come.
