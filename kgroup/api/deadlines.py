@@ -122,7 +122,7 @@ def deadlines(
     live = logs.cluster is not None
     commits = _COMMITS_LIVE if live else _COMMITS
     logs.pass_over_leaderless()
-    scanned = read_log(logs, ScanPlan(slots=commits, steps=False), progress, None)
+    scanned = read_log(logs, ScanPlan(slots=commits, findings=False), progress, None)
     assert scanned.last is not None
     as_of = AsOf.of(
         LagOptions(findings=True),

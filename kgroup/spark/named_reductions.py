@@ -1,6 +1,7 @@
 """Reductions by name, as JSON: the value of a data source option. Nothing in it is ever run."""
 
 import json
+from dataclasses import asdict
 from typing import Any
 
 from kgroup.errors import InputError
@@ -25,9 +26,9 @@ def _described(reduction: Reduction[Any]) -> dict[str, Any]:
         case NewestRecords():
             return {"name": "newest"}
         case LastCommitsOfEach(keep):
-            return {"name": "last-commits", "slots": keep.slots, "period_ms": keep.period_ms}
-        case ReachAndRounds():
-            return {"name": "reach-and-rounds"}
+            return {"name": "last-commits", **asdict(keep)}
+        case ReachAndRounds(rounds):
+            return {"name": "reach-and-rounds", "rounds": rounds}
         case Both(first, second):
             return {"name": "both", "of": [_described(first), _described(second)]}
         case _:
@@ -41,12 +42,18 @@ def _made(described: dict[str, Any]) -> Reduction[Any]:
     if name == "last-commits":
         from kgroup.scan.reductions.last_commits import Keep
 
-        slots, period_ms = described["slots"], described["period_ms"]
-        if not isinstance(slots, int) or not isinstance(period_ms, int | None):
+        slots, period_ms, longest = (described[field] for field in ("slots", "period_ms", "longest"))
+        if (
+            not isinstance(slots, int)
+            or not isinstance(period_ms, int | None)
+            or not isinstance(longest, int)
+        ):
             raise TypeError("not numbers")
-        return LastCommitsOfEach(Keep(slots=slots, period_ms=period_ms))
+        return LastCommitsOfEach(Keep(slots=slots, period_ms=period_ms, longest=longest))
     if name == "reach-and-rounds":
-        return ReachAndRounds()
+        if not isinstance(described["rounds"], bool):
+            raise TypeError("neither true nor false")
+        return ReachAndRounds(described["rounds"])
     if name == "both":
         first, second = described["of"]
         return Both(_made(first), _made(second))

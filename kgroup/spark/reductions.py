@@ -68,13 +68,15 @@ class LastCommitsOfEach:
 
 @dataclass(frozen=True, slots=True)
 class ReachAndRounds:
-    """The furthest commits by time, of any group, and rebalances in a row."""
+    """The furthest commits by time, of any group, and rebalances in a row where `rounds` are wanted."""
+
+    rounds: bool = True
 
     def reduce(self, slices: "Iterable[Slice]") -> "History":
         """See `kgroup.scan.reductions.history.read_history`."""
         from kgroup.scan.reductions.history import read_history
 
-        return read_history(slices)
+        return read_history(slices, rounds=self.rounds)
 
     def merge(self, parts: "Iterable[History]") -> "History":
         """See `kgroup.scan.reductions.history.merge_histories`."""

@@ -19,6 +19,7 @@ LAST = LastCommitsOfEach(Keep(slots=10))
         LAST,
         LastCommitsOfEach(Keep(slots=1, period_ms=900_000)),
         Both(Both(NewestRecords(), LAST), ReachAndRounds()),
+        Both(LastCommitsOfEach(Keep(slots=10, longest=0)), ReachAndRounds(rounds=False)),
     ],
 )
 def test_a_reduction_comes_out_as_it_went_in(reduction):
@@ -32,7 +33,10 @@ def test_a_reduction_comes_out_as_it_went_in(reduction):
         "[]",
         "{}",
         '{"name": "os.system"}',
-        '{"name": "last-commits", "slots": "many", "period_ms": null}',
+        '{"name": "last-commits", "slots": "many", "period_ms": null, "longest": 4}',
+        '{"name": "last-commits", "slots": 10, "period_ms": null, "longest": null}',
+        '{"name": "last-commits", "slots": 10, "period_ms": null}',
+        '{"name": "reach-and-rounds", "rounds": "some"}',
         '{"name": "both", "of": [{"name": "newest"}]}',
         pickle.dumps(NewestRecords()).decode("latin-1"),
     ],

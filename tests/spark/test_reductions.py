@@ -17,6 +17,7 @@ _BATCH = 200
 LEFT = {
     "newest": NewestRecords(),
     "last": LastCommitsOfEach(Keep(slots=10)),
+    "statuses": Both(NewestRecords(), ReachAndRounds(rounds=False)),
     "findings": Both(NewestRecords(), Both(LastCommitsOfEach(Keep(slots=10)), ReachAndRounds())),
 }
 

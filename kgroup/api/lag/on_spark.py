@@ -41,7 +41,7 @@ def reduction_of(plan: "ScanPlan") -> "Reduction[Any]":
     if plan.keep is None:
         return NewestRecords()
     with_last = Both(NewestRecords(), LastCommitsOfEach(plan.keep))
-    return Both(with_last, ReachAndRounds()) if plan.history else with_last
+    return Both(with_last, ReachAndRounds(plan.findings)) if plan.history else with_last
 
 
 def scanned_of(plan: "ScanPlan", part: Any) -> "Scanned":

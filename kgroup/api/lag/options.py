@@ -51,7 +51,7 @@ class LagOptions:
         return ScanPlan(
             slots=WINDOW_COMMITS if last_commits else None,
             history=self.findings or self.rules is RuleSet.KGROUP,
-            steps=self.findings,
+            findings=self.findings,
         )
 
     def columns(self, *, is_table: bool, rates: bool = False) -> tuple[Column, ...]:

@@ -36,7 +36,7 @@ class GrowingScan:
             last = last_part(slices, keep)
             self._last = last if self._last is None else merge_last([self._last, last], keep)
             if self._plan.history:
-                history = read_history(slices)
+                history = read_history(slices, rounds=self._plan.findings)
                 before = self._history
                 self._history = history if before is None else merge_histories([before, history])
         return self._plan.scanned(self._newest, self._last, self._history)

@@ -100,14 +100,16 @@ class History:
     rounds: Mapping[GroupPlace, tuple[LoggedEntry, ...]]
 
 
-def read_history(slices: Iterable[Slice], advance: Callable[[int], None] = lambda size: None) -> History:
-    """Read slices, those of one offsets partition in log order.
+def read_history(
+    slices: Iterable[Slice], advance: Callable[[int], None] = lambda size: None, *, rounds: bool = True
+) -> History:
+    """Read slices, those of one offsets partition in log order. Without `rounds` none are kept.
 
     `advance` is called with the size of each slice once it is read. Raises SourceError if a file cannot be
     read.
     """
-    reader = HistoryReader()
-    for read in rows_in_order(slices, advance):
+    reader = HistoryReader(rounds=rounds)
+    for read in rows_in_order(slices, advance, others=rounds):
         reader.add(read)
     return reader.history()
 
@@ -115,14 +117,16 @@ def read_history(slices: Iterable[Slice], advance: Callable[[int], None] = lambd
 class HistoryReader:
     """Takes what is read of slices, those of an offsets partition in log order."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, rounds: bool = True) -> None:
         self._reach = _Reach()
+        self._keeps_rounds = rounds
         self._rounds: defaultdict[GroupPlace, list[LoggedEntry]] = defaultdict(list)
 
     def add(self, read: RowsRead) -> None:
         """Keep what may count of it."""
         self._reach.add(read.reader, read.keys, read.block.rows, read.block.count)
-        _add_rounds(self._rounds, read)
+        if self._keeps_rounds:
+            _add_rounds(self._rounds, read)
 
     def history(self) -> History:
         """The history in all blocks so far."""

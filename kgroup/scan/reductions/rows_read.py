@@ -76,9 +76,9 @@ def rows_read(part: Slice, reader: RowReader, *, others: bool = True) -> Iterato
 
 
 def rows_in_order(
-    slices: Iterable[Slice], advance: Callable[[int], None] = lambda size: None
+    slices: Iterable[Slice], advance: Callable[[int], None] = lambda size: None, *, others: bool = True
 ) -> Iterator[RowsRead]:
-    """Read slices one offsets partition after the other.
+    """Read slices one offsets partition after the other. Without `others` none are decoded.
 
     `advance` is called with the size of each slice once it is read. Raises SourceError if a file cannot be
     read.
@@ -87,7 +87,7 @@ def rows_in_order(
     for _, parts in groupby(ordered, key=attrgetter("offsets_partition")):
         reader = RowReader()
         for part in parts:
-            yield from rows_read(part, reader)
+            yield from rows_read(part, reader, others=others)
             advance(part.end - part.start)
 
 

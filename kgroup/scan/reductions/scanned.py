@@ -32,19 +32,20 @@ class ScanPlan:
     """The reduction of a log for a report, the same for every reader.
 
     `slots` is how many last commits of each key are kept, None for the newest records alone. With `history`
-    what was before is kept, too; it needs slots. The longest `steps` of each key are for findings.
+    what was before is kept, too; it needs slots. What `findings` alone need is the longest steps of each key
+    and records of groups that follow each other closely.
     """
 
     slots: int | None = None
     history: bool = False
-    steps: bool = True
+    findings: bool = True
 
     @property
     def keep(self) -> Keep | None:
         """The commits to keep besides the newest; None for none."""
         if self.slots is None:
             return None
-        return Keep(slots=self.slots, longest=LONGEST if self.steps else 0)
+        return Keep(slots=self.slots, longest=LONGEST if self.findings else 0)
 
     def scanned(self, newest: Newest, last: LastPart | None, history: History | None) -> Scanned:
         """The result of the parts that a reading left; those that are not planned are None."""
@@ -64,7 +65,7 @@ def read_slices(
     keep = plan.keep
     if keep is None:
         return Scanned(_newest(slices, advance))
-    past = HistoryReader() if plan.history else None
+    past = HistoryReader(rounds=plan.findings) if plan.history else None
     newest_of_each, last_of_each = [], []
     ordered = sorted(slices, key=attrgetter("offsets_partition"))
     for partition, of_partition in groupby(ordered, key=attrgetter("offsets_partition")):

@@ -15,7 +15,7 @@ from kgroup.scan.reductions.history import read_history
 from kgroup.scan.reductions.last_commits import last_commits
 from kgroup.scan.reductions.scan import newest, split
 from kgroup.scan.reductions.scanned import ScanPlan
-from tests.log.offsets_log import batch, commit, marker, tombstone, write
+from tests.log.offsets_log import batch, commit, group_metadata, marker, tombstone, write
 from tests.log.truth import CAPTURES, FIXTURES, name_of
 
 SLOTS = 3
@@ -79,6 +79,14 @@ def test_transactions_that_end_later_and_deletions(tmp_path: Path) -> None:
     kept = scan.scan(open_sources([tmp_path]).segments).newest
     first = kept.commits.to_pylist()[0]
     assert (first["partition"], first["offset"]) == (0, 7)
+
+
+def test_without_findings_no_records_of_groups_in_a_row(tmp_path: Path) -> None:
+    write(tmp_path, [batch(0, [group_metadata("g", generation) for generation in range(3)])])
+    segments = open_sources([tmp_path]).segments
+    for findings in (True, False):
+        scanned = GrowingScan(ScanPlan(slots=SLOTS, history=True, findings=findings)).scan(segments)
+        assert scanned.history is not None and bool(scanned.history.rounds) is findings
 
 
 def test_nothing_new_changes_nothing(tmp_path: Path) -> None:

@@ -22,6 +22,18 @@ def test_reading_once_leaves_what_reading_for_each_does():
     assert sum(read) == sum(part.end - part.start for part in slices)
 
 
+def test_without_findings_nothing_is_kept_for_them():
+    sources = one_replica_each(open_sources([FIXTURES / "4.3.1/lives"]))
+    slices = [part for segment in sources for part in split(segment.path, segment.partition, 1 << 62)]
+    whole = read_slices(slices, ScanPlan(slots=3, history=True))
+    scanned = read_slices(slices, ScanPlan(slots=3, history=True, findings=False))
+    assert whole.history.rounds and whole.last.longest.num_rows
+    assert not scanned.history.rounds and not scanned.last.longest.num_rows
+    assert scanned.history.reach == whole.history.reach == read_history(slices, rounds=False).reach
+    assert scanned.last.moves == whole.last.moves and scanned.newest == whole.newest
+    assert not read_history(slices, rounds=False).rounds
+
+
 def test_what_was_before_only_where_it_is_asked_for():
     assert read_slices([], ScanPlan(slots=3)).history is None
 
