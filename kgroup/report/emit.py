@@ -133,12 +133,11 @@ def write_table_cells(
     _write_lines(lines, output, stream)
 
 
-def emit_csv_fields(
-    fields: Iterable[Sequence[object]], columns: Sequence[Column], output: OutputOptions
-) -> None:
-    """Write CSV of fields as `csv_field` makes them; a field for each column."""
+def emit_csv_lines(lines: Iterable[str], columns: Sequence[Column], output: OutputOptions) -> None:
+    """Write the names of columns and lines of CSV, which are without their ends."""
     with opened(output.path, live=output.live) as stream:
-        _write_csv(fields, columns, output, stream)
+        _write_csv((), columns, output, stream)
+        _write_lines(lines, output, stream)
 
 
 def emit_lines(lines: Iterable[str], output: OutputOptions) -> None:

@@ -17,7 +17,7 @@ from kgroup.report.emit import (
     arrow_schema,
     cell,
     csv_field,
-    emit_csv_fields,
+    emit_csv_lines,
     emit_json,
     emit_parquet,
     emit_table_cells,
@@ -45,7 +45,7 @@ def emit_columns(chunks: Iterable[Columns], columns: Sequence[Column], output: O
             kinds = {column.name: column.kind for column in columns}
             emit_json((text for chunk in chunks for text in _json_rows(chunk, kinds)), output)
         case OutputFormat.CSV:
-            emit_csv_fields((row for chunk in chunks for row in _csv_rows(chunk, columns)), columns, output)
+            emit_csv_lines((line for chunk in chunks for line in _csv_lines(chunk, columns)), columns, output)
         case OutputFormat.PARQUET:
             emit_parquet(column_batches(chunks, columns), columns, output)
         case OutputFormat.TABLE:
@@ -108,15 +108,23 @@ def _rows_of(
         yield from zip(*fields, strict=True)
 
 
-def _csv_rows(chunk: Columns, columns: Sequence[Column]) -> Iterator[tuple[object, ...]]:
+def _csv_lines(chunk: Columns, columns: Sequence[Column]) -> Iterator[str]:
+    """As the library writes rows; it looks at each letter, of numbers too, for what has to be quoted."""
     fields = [_csv_column(_column_of(chunk, column.name), column.kind) for column in columns]
-    return zip(*fields, strict=True)
+    if len(fields) == 1:  # an empty line would be no row
+        return (field or '""' for field in fields[0])
+    return map(",".join, zip(*fields, strict=True))
 
 
-def _csv_column(values: Sequence[object], kind: Kind) -> Sequence[object]:
+def _csv_column(values: Sequence[object], kind: Kind) -> Sequence[str]:
     if kind in _PLAIN_KINDS and set(map(type, values)) <= {int, NoneType}:
-        return ["" if value is None else value for value in values]
-    return _each(values, kind, lambda value: csv_field(value, kind))
+        return ["" if value is None else str(value) for value in values]
+    return _each(values, kind, lambda value: _quoted(str(csv_field(value, kind))))
+
+
+def _quoted(text: str) -> str:
+    """The text in quotes if a field needs them; it has no line breaks."""
+    return '"' + text.replace('"', '""') + '"' if '"' in text or "," in text else text
 
 
 def _column_of(chunk: Columns, name: str) -> Sequence[object]:

@@ -159,10 +159,12 @@ def _group_rows(
         if known is None or commit.commit_timestamp > known.commit_timestamp:
             committed[topic_partition] = commit
     owners = owners_of(group, ends)
-    for topic, partition in sorted(committed.keys() | owners.keys()):
-        topic_partition = topic, partition
-        also = [Note.PENDING_COMMIT] if (group.group_id, topic, partition) in pending else []
-        also += [Note.TWO_COORDINATORS] if topic_partition in in_two else []
+    for topic_partition in sorted(committed.keys() | owners.keys() if owners else committed):
+        also = []
+        if pending and (group.group_id, *topic_partition) in pending:
+            also.append(Note.PENDING_COMMIT)
+        if topic_partition in in_two:
+            also.append(Note.TWO_COORDINATORS)
         yield _row(
             group,
             topic_partition,
@@ -244,23 +246,25 @@ def _lag(current: int | None, end: int | None, state: TopicState) -> int | None:
 
 def _notes(
     group: Group, current: int | None, start: int | None, end: int | None, owners: int, state: TopicState
-) -> Iterator[Note]:
+) -> list[Note]:
+    notes = []
     if current is None and owners:
-        yield Note.NEVER_COMMITTED
+        notes.append(Note.NEVER_COMMITTED)
     if not group.members:
-        yield Note.NO_MEMBERS
+        notes.append(Note.NO_MEMBERS)
     elif not owners:
-        yield Note.NO_OWNER
+        notes.append(Note.NO_OWNER)
     elif owners > 1:
-        yield Note.TWO_OWNERS
+        notes.append(Note.TWO_OWNERS)
     if state is TopicState.DELETED:
-        yield Note.TOPIC_DELETED
+        notes.append(Note.TOPIC_DELETED)
     elif state is TopicState.RECREATED:
-        yield Note.TOPIC_RECREATED
+        notes.append(Note.TOPIC_RECREATED)
     elif state is TopicState.NOT_AUTHORIZED:
-        yield Note.TOPIC_NOT_AUTHORIZED
+        notes.append(Note.TOPIC_NOT_AUTHORIZED)
     elif current is not None:
         if start is not None and current < start:
-            yield Note.BELOW_LOG_START
+            notes.append(Note.BELOW_LOG_START)
         if end is not None and current > end:
-            yield Note.BEYOND_LOG_END
+            notes.append(Note.BEYOND_LOG_END)
+    return notes

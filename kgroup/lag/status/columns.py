@@ -102,16 +102,24 @@ def every_commit(commits: CommitColumns, begins: Flags, slots: int) -> WindowCol
 
 
 def judge_columns(
-    windows: WindowColumns, end_offsets: Int64s, now_ms: Int64s | int, rules: LagRules
+    windows: WindowColumns,
+    end_offsets: Int64s,
+    now_ms: Int64s | int,
+    rules: LagRules,
+    looked: "Seen | None" = None,
 ) -> VerdictColumns:
-    """Judge each window by its partition's log end, at its own time or all at the same (epoch ms)."""
+    """Judge each window by its partition's log end, at its own time or all at the same (epoch ms).
+
+    `looked` is a look at them that was taken already, by these ends and the rules' `allowed_lag`.
+    """
     count = len(windows.stops)
     statuses, names = np.empty(count, np.int8), np.empty(count, np.int8)
     lags = np.empty(count, np.int64)
     times = np.broadcast_to(np.asarray(now_ms, np.int64), (count,))
-    for start in range(0, count, _WINDOWS_AT_ONCE):
-        part = slice(start, min(start + _WINDOWS_AT_ONCE, count))
-        seen = look(windows, part, end_offsets[part], rules.allowed_lag)
+    at_once = max(count, 1) if looked is not None else _WINDOWS_AT_ONCE
+    for start in range(0, count, at_once):
+        part = slice(start, min(start + at_once, count))
+        seen = looked or look(windows, part, end_offsets[part], rules.allowed_lag)
         lags[part] = seen.lag
         match rules:
             case KgroupRules():
@@ -172,6 +180,26 @@ class Seen:
     ends: Int64s
     lags: "_SeenLags"
 
+    def at(self, rows: Int64s) -> "Seen":
+        """The same of some of the windows."""
+        return Seen(
+            count=self.count[rows],
+            lag=self.lag[rows],
+            first_ms=self.first_ms[rows],
+            last_ms=self.last_ms[rows],
+            first_lag=self.first_lag[rows],
+            last_lag=self.last_lag[rows],
+            spread_ms=self.spread_ms[rows],
+            is_stalled=self.is_stalled[rows],
+            places=_each_at(self.places, rows),
+            times=_each_at(self.times, rows),
+            offsets=_each_at(self.offsets, rows),
+            each_lag=_each_at(self.each_lag, rows),
+            highest=self.highest[rows],
+            ends=self.ends[rows],
+            lags=self.lags.at(rows),
+        )
+
 
 @dataclass(slots=True)
 class _SeenLags:
@@ -179,6 +207,13 @@ class _SeenLags:
     fell: Flags
     number: Int64s
     kept: Flags
+
+    def at(self, rows: Int64s) -> "_SeenLags":
+        return _SeenLags(self.was_within[rows], self.fell[rows], self.number[rows], self.kept[rows])
+
+
+def _each_at(slots: Sequence[Int64s], rows: Int64s) -> list[Int64s]:
+    return [slot[rows] for slot in slots]
 
 
 def look(windows: WindowColumns, part: slice, ends: Int64s, allowed_lag: int) -> Seen:

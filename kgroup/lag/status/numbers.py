@@ -62,8 +62,9 @@ def verdict_numbers(
     rules: LagRules,
     verdicts: VerdictColumns,
     changed_between: ChangedBetween = unknown_changes,
+    looked: Seen | None = None,
 ) -> Iterator[RuleNumbers]:
-    """The numbers of what `judge_columns` has said of the same windows, rule by rule.
+    """The numbers of what `judge_columns` has said of the same windows, rule by rule; `looked` as there.
 
     Without the numbers of proofs, which carry their own.
     """
@@ -72,7 +73,10 @@ def verdict_numbers(
         if rule in PROVEN:
             continue
         chosen = windows.at(rows)
-        seen = look(chosen, slice(0, len(rows)), end_offsets[rows], rules.allowed_lag)
+        if looked is None:
+            seen = look(chosen, slice(0, len(rows)), end_offsets[rows], rules.allowed_lag)
+        else:
+            seen = looked.at(rows)
         fields = _fields(_Decided(rows, chosen, seen, now_ms[rows], rules, changed_between), rule)
         yield RuleNumbers(rule, rows, dict(fields))
 
