@@ -28,6 +28,7 @@ HEAVY = frozenset(
         "llvmlite",
         "numba",
         "numpy",
+        "numpy.ma",
         "pandas",
         "pyarrow",
         "pyarrow.compute",
@@ -40,10 +41,12 @@ HEAVY = frozenset(
     }
 )
 SCAN = {"numpy", "pyarrow", "selectors"}  # pyarrow has a use for sockets
-COLUMNS = SCAN | {"pyarrow.compute", "importlib.metadata", "llvmlite"}
-"""llvmlite loads machine code where there is some, which a log of 0.3 MB is worth. numba only makes it:
-tests/scan/kernels/test_tiers.py. importlib.metadata is pyarrow.compute's."""
+COLUMNS = SCAN | {"importlib.metadata", "llvmlite"}
+"""llvmlite loads machine code where there is some, which a log of 0.3 MB is worth, and wants the other. numba
+only makes it: tests/scan/kernels/test_tiers.py."""
 STATUSES = {"kgroup.lag.findings.model", "kgroup.lag.status.columns", "kgroup.lag.status.model"}
+ASSIGNMENTS = {"kgroup.assignors", "kgroup.history.what_if"}
+"""Findings say what another assignment would be."""
 WIDE = set() if find_spec("wcwidth._wcwidth_c") else {"wcwidth.table_wide"}
 
 MODULES = """
@@ -98,6 +101,7 @@ def imported(*arguments: str) -> set[str]:
         (["lag-report", LIVES, "-q"], set()),
         (["lag-report", LIVES, "-q", "-o", "csv"], set()),
         (["lag-report", LIVES, "-q", "--status"], COLUMNS | STATUSES),
+        (["lag-report", LIVES, "-q", "--stuck"], COLUMNS | STATUSES | ASSIGNMENTS),
         (["replay", LIVES, "-q", "--group", "orders-app"], set()),
         (["lag-report", LIVES, "-q", "-o", "parquet", "--output", os.devnull], SCAN | {"ssl"}),
         (["groups", LIVES, "-q"], COLUMNS),

@@ -1,5 +1,7 @@
 """Rows by their places are those that Arrow's own `take` gives."""
 
+import subprocess
+import sys
 from uuid import UUID
 
 import numpy as np
@@ -66,6 +68,31 @@ def test_rows_of_any_chunks_and_slices(chunks, cut, draw):
 def test_commits_have_no_column_that_cannot_be_taken():
     nothing = pa.Table.from_batches([], schema=COMMIT_SCHEMA)
     assert taken(nothing, np.empty(0, np.int64)).schema == COMMIT_SCHEMA
+
+
+ALONE = """
+import sys
+import numpy as np
+import pyarrow as pa
+from kgroup.scan.kernels.compile import TIER
+from kgroup.scan.kernels.gather import numbers
+from kgroup.scan.reading.taken import taken
+TIER.found_bytes = 1 << 40  # somebody else reads them
+bounds, text, ids = (pa.py_buffer(raw) for raw in (np.arange(3, dtype=np.int32).data, b"ab", bytes(32)))
+columns = [
+    numbers(np.array([5, 6])),
+    pa.StringArray.from_buffers(2, bounds, text),
+    pa.Array.from_buffers(pa.binary(16), 2, [None, ids]),
+]
+table = pa.Table.from_arrays(columns, ["lag", "metadata", "id"])
+assert taken(table, np.array([1, 0])).num_rows == 2
+print(*sorted({"llvmlite", "numpy.ma", "pyarrow.compute"} & set(sys.modules)))
+"""
+
+
+def test_who_only_puts_parts_together_loads_neither_machine_code_nor_all_of_arrow():
+    answer = subprocess.run([sys.executable, "-c", ALONE], capture_output=True, text=True, check=True)
+    assert answer.stdout == "\n"
 
 
 def test_numbers_must_be_known():
