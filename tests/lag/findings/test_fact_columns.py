@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kgroup.history.groups.model import GroupKind
+from kgroup.lag.findings import fact_columns
 from kgroup.lag.findings.fact_columns import PartitionColumns
 from kgroup.lag.findings.proven_status import judged_one_by_one
 from kgroup.lag.findings.seen_ends_columns import SeenColumns
@@ -91,12 +92,33 @@ def test_each_partition_has_the_facts_and_the_status_that_it_has_by_itself(given
     ]
 
 
+@pytest.mark.parametrize("room", [0, fact_columns._ROOM], ids=["far steps", "near steps"])
+@given(given_groups=st.lists(groups_of_partitions(), min_size=1, max_size=4))
+def test_usual_steps_are_in_the_middle_of_each_group(room, given_groups):
+    groups = [group for group, _ in given_groups]
+    made, _ = in_columns(groups, [of_row for _, of_group in given_groups for of_row in of_group])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(fact_columns, "_ROOM", room)
+        assert made.usual_steps(len(groups)) == [group.usual_step for group in groups]
+
+
 def test_a_broken_rhythm_has_the_numbers_of_its_proof():
     group = facts(partition(0, steadily(120, 100), 500, seen=GOES_ON))
     made, seen = in_columns([group], [GOES_ON])
     (judged,) = made.judged([group], seen, KgroupRules())
     assert (judged.status, judged.rule) == ("STOP", "rhythm-broken")
     assert judged.numbers["silent_ms"] == 109_000
+
+
+def test_what_was_unread_at_each_commit_is_judged_by_what_the_rules_allow():
+    commits = tuple(WindowCommit(offset=at, timestamp=ago(20 - at), lag=3) for at in (5, 9))
+    one = replace(partition(0, [(15, 5), (11, 9)], 50), window=CommitWindow(slots=10, commits=commits))
+    made, seen = in_columns([facts(one)], [[]])
+    judged = {
+        allowed: made.judged([facts(one)], seen, KgroupRules(allowed_lag=allowed)) for allowed in (0, 3)
+    }
+    rules = {allowed: of_group[0].rule for allowed, of_group in judged.items()}
+    assert rules == {0: "lag-kept", 3: "was-within-allowed"}
 
 
 def test_the_commits_are_kept_where_an_offset_goes_back():
