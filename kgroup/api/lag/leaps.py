@@ -92,7 +92,7 @@ def _starts(table: pa.Table, ends: LogEnds) -> NDArray[np.int64]:
     """The log start of each step's partition, `_NO_START` if unknown."""
     # The rows are sorted by key, so those of each lie together.
     partitions = values_of(table["partition"])
-    begins = begins_of([values_of(table["group"]), values_of(table["topic"]), partitions])
+    begins = begins_of([values_of(table["topic"]), partitions])
     named = taken(table.select(["topic"]), np.flatnonzero(begins))["topic"].to_pylist()
     places = zip(named, partitions[begins].tolist(), strict=True)
     starts = np.array([_start(ends, str(topic), partition) for topic, partition in places], np.int64)

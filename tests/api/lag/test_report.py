@@ -14,6 +14,7 @@ from pyarrow import parquet
 
 from kgroup.api.lag import proof
 from kgroup.api.lag import report as lag_report_module
+from kgroup.api.lag.options import LagOptions
 from kgroup.api.lag.report import lag_report
 from kgroup.api.opened import open_logs
 from kgroup.errors import InputError, SourceError
@@ -145,6 +146,20 @@ def test_without_a_time_it_is_as_of_the_newest_record_and_no_clock_is_read(monke
     ]
     assert report.as_of.now_ms == max(*commits, *others)
     assert not report.as_of.log_goes_on
+
+
+@pytest.mark.parametrize(
+    ("options", "history", "findings"),
+    [
+        (LagOptions(rules=RuleSet.KGROUP), True, False),
+        (LagOptions(rules=RuleSet.BURROW), False, False),
+        (LagOptions(findings=True), True, True),
+        (LagOptions(rules=RuleSet.BURROW, findings=True), True, True),
+    ],
+    ids=["statuses", "burrow's", "findings", "both"],
+)
+def test_a_log_is_read_for_no_more_than_is_asked(options, history, findings):
+    assert (options.plan.history, options.plan.findings) == (history, findings)
 
 
 def test_what_is_not_there_or_cannot_be_asked_is_an_error():
