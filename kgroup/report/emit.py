@@ -406,6 +406,12 @@ def csv_field(value: object, kind: Kind) -> object:
     return value.hex() if isinstance(value, bytes) else value
 
 
+def csv_text(field: object) -> str:
+    """A field of `csv_field`, which has no line breaks, as it stands in a line that has others."""
+    text = str(field)
+    return '"' + text.replace('"', '""') + '"' if '"' in text or "," in text else text
+
+
 def _no_formula(text: str) -> str:
     """A text that no spreadsheet calculates: it begins with an apostrophe, which one is to be taken off.
 

@@ -17,6 +17,7 @@ from kgroup.report.emit import (
     arrow_schema,
     cell,
     csv_field,
+    csv_text,
     emit_csv_lines,
     emit_json,
     emit_parquet,
@@ -119,12 +120,7 @@ def _csv_lines(chunk: Columns, columns: Sequence[Column]) -> Iterator[str]:
 def _csv_column(values: Sequence[object], kind: Kind) -> Sequence[str]:
     if kind in _PLAIN_KINDS and set(map(type, values)) <= {int, NoneType}:
         return ["" if value is None else str(value) for value in values]
-    return _each(values, kind, lambda value: _quoted(str(csv_field(value, kind))))
-
-
-def _quoted(text: str) -> str:
-    """The text in quotes if a field needs them; it has no line breaks."""
-    return '"' + text.replace('"', '""') + '"' if '"' in text or "," in text else text
+    return _each(values, kind, lambda value: csv_text(csv_field(value, kind)))
 
 
 def _column_of(chunk: Columns, name: str) -> Sequence[object]:

@@ -15,14 +15,15 @@ NAME = "00000000000000000000.log"
 
 
 def commit(
-    group: str, topic: str, partition: int, offset: int, metadata: str = ""
+    group: str, topic: str, partition: int, offset: int, metadata: str = "", at_ms: int | None = None
 ) -> tuple[bytes, bytes | None]:
-    """The key and value of a commit of value version 3."""
+    """The key and value of a commit of value version 3, made `at_ms`, else one ms after its offset in ms."""
+    time_ms = offset + 1 if at_ms is None else at_ms
     return _encoded(
         OffsetsEntry(
             type=RecordType.OFFSET_COMMIT,
             key=OffsetCommitKey(group=group, topic=topic, partition=partition),
-            value=OffsetCommitValue(offset=offset, metadata=metadata, commit_timestamp=offset + 1),
+            value=OffsetCommitValue(offset=offset, metadata=metadata, commit_timestamp=time_ms),
             value_version=3,
         )
     )

@@ -224,7 +224,7 @@ def look(windows: WindowColumns, part: slice, ends: Int64s, allowed_lag: int) ->
     first = np.minimum(stops - count, len(columns.offsets) - 1)
     slots = [np.maximum(stops - back, first) for back in range(int(count.max(initial=0)), 0, -1)] or [first]
     times, offsets, lags = (
-        _at_each(column, slots) for column in (columns.timestamps, columns.offsets, columns.lags)
+        _in_slots(column, slots) for column in (columns.timestamps, columns.offsets, columns.lags)
     )
     highest, lowest = reduce(np.maximum, offsets), reduce(np.minimum, offsets)
     return Seen(
@@ -246,7 +246,7 @@ def look(windows: WindowColumns, part: slice, ends: Int64s, allowed_lag: int) ->
     )
 
 
-def _at_each(column: Int64s, slots: Sequence[Int64s]) -> list[Int64s]:
+def _in_slots(column: Int64s, slots: Sequence[Int64s]) -> list[Int64s]:
     if not any(column.strides):  # the same throughout, as lags are in a log: UNKNOWN
         return [np.full(len(slots[0]), column[0])] * len(slots)
     return [column.take(slot) for slot in slots]

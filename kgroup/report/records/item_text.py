@@ -16,7 +16,7 @@ from kgroup.log.files.entries import ReadRecord
 from kgroup.log.files.log_dir import SegmentFile
 from kgroup.log.format.batch import Damage
 from kgroup.protocol.records.entries import TransactionOutcome
-from kgroup.report.emit import Column, JsonText, Row, csv_field, to_json
+from kgroup.report.emit import Column, JsonText, Row, csv_field, csv_text, to_json
 from kgroup.report.records.columns import COLUMNS
 from kgroup.report.records.entry_json import TopicNames
 from kgroup.report.records.programs import (
@@ -26,7 +26,6 @@ from kgroup.report.records.programs import (
     batch_piece,
     batch_pieces,
     batch_words,
-    csv_field_text,
     csv_line,
     group_piece,
     key_pieces,
@@ -307,13 +306,13 @@ class CsvItems(ItemText):
         return csv_line([csv_field(row.get(column.name), column.kind) for column in COLUMNS])
 
     def _shown_json(self, text: str) -> str:
-        return csv_field_text(text)
+        return csv_text(text)
 
     def _inside_json(self, text: str) -> str:
         return text.replace('"', '""')
 
     def _group_field(self, group: str) -> str:
-        return csv_field_text(csv_field(group, _column("group").kind))
+        return csv_text(csv_field(group, _column("group").kind))
 
     def _outcome_text(self, outcome: TransactionOutcome) -> str:
         return outcome.value

@@ -88,11 +88,6 @@ def written_by_hand(end: str = "") -> tuple[str, Sequence[Piece]]:
     return f"*{end}", [Piece("*", Op.TEXT, Cell.WHOLE_TEXT, OF_BLOCK)]
 
 
-def csv_field_text(value: object) -> str:
-    """A field as it stands in a line of CSV that has others."""
-    return csv_line([value, ""]).removesuffix(",\n")
-
-
 def csv_line(fields: Sequence[object]) -> str:
     """A line with its end."""
     line = StringIO()

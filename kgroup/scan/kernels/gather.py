@@ -45,11 +45,17 @@ def values_of(column: "pa.ChunkedArray[Any]") -> NDArray[np.int64]:
         array = chunk.indices if isinstance(chunk, pa.DictionaryArray) else chunk
         memory = array.buffers()[1]
         if memory is not None:
-            values = np.frombuffer(memoryview(memory), dtype_of(array.type))
-            parts.append(values[array.offset : array.offset + len(array)])
+            parts.append(numbers_in(memory, dtype_of(array.type), array.offset, len(array)))
     if len(parts) == 1:
         return parts[0].astype(np.int64, copy=False)
     return np.concatenate([np.empty(0, np.int64), *parts])
+
+
+def numbers_in(memory: pa.Buffer | None, kind: "np.dtype[Any]", start: int, size: int) -> NDArray[Any]:
+    """So many numbers of Arrow's memory from one on; where nothing is to be known it may have none."""
+    if memory is None or not memory.size:
+        return np.zeros(size, kind)
+    return np.frombuffer(memoryview(memory), kind, count=size, offset=start * kind.itemsize)
 
 
 def dtype_of(arrow_type: pa.DataType) -> "np.dtype[Any]":

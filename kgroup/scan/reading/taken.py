@@ -4,13 +4,13 @@ That is in `pyarrow.compute`, whose import makes a Python function of each of Ar
 as a small report takes for its rows.
 """
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from kgroup.scan.kernels.gather import Column, dtype_of, no_rows, numbers
+from kgroup.scan.kernels.gather import Column, dtype_of, no_rows, numbers, numbers_in
 
 Int64s = NDArray[np.int64]
 _MAX_TEXT: Final = 2**31 - 1
@@ -44,7 +44,7 @@ def taken_of(array: Column, places: Int64s) -> Column:
     known, memory, *text = array.buffers()
     if pa.types.is_string(kind):
         # Not by a kernel: its machine code would take 50 MB of a Spark driver, which reads nothing itself.
-        offsets, letters = _numbers(memory, np.dtype(np.int32), start, size + 1), _bytes(text[0]).tobytes()
+        offsets, letters = numbers_in(memory, np.dtype(np.int32), start, size + 1), _bytes(text[0]).tobytes()
         begins, ends = offsets.take(places), offsets.take(places + 1)
         joined = b"".join([letters[a:b] for a, b in zip(begins.tolist(), ends.tolist(), strict=True)])
         assert len(joined) <= _MAX_TEXT, "no place is taken twice"
@@ -52,36 +52,29 @@ def taken_of(array: Column, places: Int64s) -> Column:
         return pa.StringArray.from_buffers(len(places), pa.py_buffer(bounds.data), pa.py_buffer(joined))
     if pa.types.is_fixed_size_binary(kind):
         width = kind.byte_width
-        values = _numbers(memory, np.dtype(np.uint8), start * width, size * width).reshape(-1, width)
+        values = numbers_in(memory, np.dtype(np.uint8), start * width, size * width).reshape(-1, width)
         is_known = None if known is None else numbers(_bits(known, start, size).take(places)).buffers()[1]
         ids = values.take(places, axis=0)
         return pa.Array.from_buffers(kind, len(places), [is_known, pa.py_buffer(ids.data)])
     assert not array.null_count, f"a column of {kind} with nulls"
     if pa.types.is_boolean(kind):
         return numbers(_bits(memory, start, size).take(places))
-    return numbers(_numbers(memory, dtype_of(kind), start, size).take(places))
+    return numbers(numbers_in(memory, dtype_of(kind), start, size).take(places))
 
 
 def ids_of(array: Column) -> list[bytes]:
     """The bytes of topic ids: zeros where there is none."""
     width = array.type.byte_width
     known, memory = array.buffers()
-    raw = _numbers(memory, np.dtype(np.uint8), array.offset * width, len(array) * width).reshape(-1, width)
+    raw = numbers_in(memory, np.dtype(np.uint8), array.offset * width, len(array) * width).reshape(-1, width)
     if known is not None:
         raw = raw * _bits(known, array.offset, len(array))[:, None]
     memory_of_all = raw.tobytes()
     return [memory_of_all[start : start + width] for start in range(0, len(memory_of_all), width)]
 
 
-def _numbers(memory: pa.Buffer | None, kind: "np.dtype[Any]", start: int, size: int) -> NDArray[Any]:
-    """So many numbers from one on; of nothing at all Arrow has no memory, perhaps."""
-    if memory is None or not memory.size:
-        return np.zeros(size, kind)
-    return np.frombuffer(memoryview(memory), kind, count=size, offset=start * kind.itemsize)
-
-
 def _bytes(memory: pa.Buffer | None) -> NDArray[np.uint8]:
-    return _numbers(memory, np.dtype(np.uint8), 0, 0 if memory is None else memory.size)
+    return numbers_in(memory, np.dtype(np.uint8), 0, 0 if memory is None else memory.size)
 
 
 def _bits(memory: pa.Buffer | None, start: int, size: int) -> NDArray[np.bool_]:

@@ -6,10 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kgroup.protocol.records.codec import encode_entry
-from kgroup.protocol.records.entries import OffsetsEntry, RecordType
-from kgroup.protocol.records.keys import OffsetCommitKey
-from kgroup.protocol.records.values import OffsetCommitValue
+from kgroup.protocol.records.entries import OffsetsEntry
 from kgroup.scan.reductions import history as scan_history
 from kgroup.scan.reductions.history import PERIOD_MS, merge_histories, read_history
 from kgroup.scan.reductions.scan import Slice
@@ -46,16 +43,6 @@ def furthest(commits, periods):
         by_period = {(offset + 1) // PERIOD_MS: offset for offset in of_partition}
         for offset in list(by_period.values())[-periods:]:
             yield topic, partition, offset, offset + 1
-
-
-def commit_at(topic, offset, time):
-    entry = OffsetsEntry(
-        type=RecordType.OFFSET_COMMIT,
-        key=OffsetCommitKey(group="g", topic=topic, partition=0),
-        value=OffsetCommitValue(offset=offset, metadata="", commit_timestamp=time),
-        value_version=3,
-    )
-    return encode_entry(entry)
 
 
 def newest_of_each(commits, periods):
@@ -139,7 +126,7 @@ class TestReach:
         slices = []
         for offsets_partition in sorted({one for one, *_ in commits}):
             records = [
-                commit_at(topic, offset, time)
+                commit("g", topic, 0, offset, at_ms=time)
                 for one, topic, offset, time in commits
                 if one == offsets_partition
             ]
