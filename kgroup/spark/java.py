@@ -11,7 +11,7 @@ import shlex
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -56,6 +56,9 @@ for option do
     esac
 done
 [ -z "$launcher" ] || exec {program} {added} "$@"
+"""
+_WITHOUT: Final = """\
+unset {variables}
 """
 _START: Final = """\
 exec {program} {added} "$@"
@@ -127,10 +130,13 @@ def find_java(environment: Mapping[str, str]) -> Java:
 
 
 @contextmanager
-def launcher_home(java: Java, archive: JavaArchive | None = None) -> Iterator[Path]:
+def launcher_home(
+    java: Java, archive: JavaArchive | None = None, without: Sequence[str] = ()
+) -> Iterator[Path]:
     """Yield a folder to name as JAVA_HOME when Spark's JVM starts; it is removed afterwards.
 
-    The JVM uses or makes `archive`; one that makes it is still at that when Spark has ended.
+    The JVM uses or makes `archive`; one that makes it is still at that when Spark has ended. `without` are
+    variables that Spark's launcher sees and its JVM does not.
 
     It is a new temporary folder each time, so that sessions may start side by side and an installation
     may be read-only. Raises KgroupError if programs there may not be run.
@@ -138,7 +144,7 @@ def launcher_home(java: Java, archive: JavaArchive | None = None) -> Iterator[Pa
     with tempfile.TemporaryDirectory(prefix="kgroup-java-") as folder:
         program = Path(folder, "bin", "java")
         program.parent.mkdir()
-        program.write_text(_launcher_script(java, archive), encoding="utf-8")
+        program.write_text(_launcher_script(java, archive, without), encoding="utf-8")
         program.chmod(0o700)
         if not os.access(program, os.X_OK):
             raise KgroupError(
@@ -196,13 +202,15 @@ def _version(program: Path, origin: str) -> int:
     return int(version[1])
 
 
-def _launcher_script(java: Java, archive: JavaArchive | None) -> str:
+def _launcher_script(java: Java, archive: JavaArchive | None, without: Sequence[str]) -> str:
     dropped = (shlex.quote(option) for option, since in _DROPPED_OPTIONS if java.version >= since)
     added = " ".join(option for option, since in _ADDED_OPTIONS if java.version >= since)
     program = shlex.quote(str(java.program.absolute()))
     script = _LAUNCHER.format(
         dropped=" | ".join(dropped), launcher=_LAUNCHER_CLASS, program=program, added=added
     )
+    if without:
+        script += _WITHOUT.format(variables=shlex.join(without))
     if archive is None:
         return script + _START.format(program=program, added=added)
     options = shlex.join(archive.options)

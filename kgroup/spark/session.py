@@ -6,6 +6,7 @@ Importing this module does not import PySpark; `open_session` does.
 import os
 import re
 import signal
+import site
 import socket
 import sys
 import threading
@@ -33,6 +34,8 @@ CONNECT: Final = "sc://"
 SUBMITTED: Final = "PYSPARK_GATEWAY_PORT"
 """A variable that spark-submit sets for the Python that it starts."""
 
+_SPARK_HOME: Final = "SPARK_HOME"
+_LOCAL_CLUSTER: Final = "local-cluster["
 _JVM_ENDED: Final = "JAVA_GATEWAY_EXITED"
 
 _MEMORY: Final = "spark.driver.memory"
@@ -148,9 +151,10 @@ def _started(master: str, conf: Mapping[str, str], name: str) -> "Iterator[Spark
         builder = builder.config(key, value)
     java = find_java(os.environ)
     archive = _archive(java, master, conf)
+    without = (_SPARK_HOME,) if _is_own_pyspark_found(master, os.environ) else ()
 
     def launched(archive: JavaArchive | None) -> "SparkSession":
-        java_home = stack.enter_context(launcher_home(java, archive))
+        java_home = stack.enter_context(launcher_home(java, archive, without))
         with (
             _environment(_launch_environment(master, java_home)),
             raised_as_kgroup_error(f"Spark ({place}) did not start"),
@@ -183,6 +187,24 @@ def _archive(java: Java, master: str, conf: Mapping[str, str]) -> JavaArchive | 
     if not _is_local(master):
         return None
     return archive_for(java, os.environ, conf, Path(pyspark.__file__).parent)
+
+
+def _is_own_pyspark_found(master: str, environment: Mapping[str, str]) -> bool:
+    """Whether Python workers find the driver's PySpark by themselves, as those of a local Spark do.
+
+    Otherwise Spark's JVM has them take it from the zip in its SPARK_HOME, where no Python can keep bytecode:
+    each compiles it anew, half of its start. A `local-cluster` starts executors from that folder.
+    """
+    import pyspark
+
+    if not _is_local(master) or master.startswith(_LOCAL_CLUSTER):
+        return False
+    places = environment.get("PYTHONPATH", "").split(os.pathsep)
+    if site.ENABLE_USER_SITE:
+        places.append(site.getusersitepackages())
+    packages = (Path(place, "pyspark") for place in (*places, *site.getsitepackages()) if place)
+    first = next((package for package in packages if package.is_dir()), None)
+    return first is not None and first.resolve() == Path(pyspark.__file__).resolve().parent
 
 
 def _check_that_one_listens(option: str, url: str, default_port: int) -> None:
@@ -246,7 +268,7 @@ def _heap_bytes(conf: Mapping[str, str]) -> int:
 
 
 def _is_local(master: str) -> bool:
-    return master == "local" or master.startswith(("local[", "local-cluster["))
+    return master == "local" or master.startswith(("local[", _LOCAL_CLUSTER))
 
 
 def _tried_again(master: str) -> str:
@@ -285,7 +307,7 @@ def _launch_environment(master: str, java_home: Path) -> dict[str, str | None]:
             "JAVA_HOME": str(java_home),
             "PYSPARK_PYTHON": sys.executable,
             "PYSPARK_DRIVER_PYTHON": sys.executable,
-            "SPARK_HOME": None,
+            _SPARK_HOME: None,
             "SPARK_LOCAL_IP": LOOPBACK,
         }
     return {

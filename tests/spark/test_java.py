@@ -129,6 +129,22 @@ def test_the_launcher_leaves_java_17_all_but_the_incubator_module(tmp_path: Path
     assert launched_with(java, *SPARKS_OPTIONS) == [ADDED, *passed_on]
 
 
+def test_what_the_jvm_is_not_to_see_sparks_launcher_still_sees(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SPARK_HOME", "/spark")
+    monkeypatch.setenv("OTHER", "kept")
+    home = java_home(tmp_path, 'echo "$1 ${SPARK_HOME-none} $OTHER"')
+    java = Java(program=home / "bin" / "java", version=17, origin="test")
+    with launcher_home(java, without=("SPARK_HOME",)) as folder:
+        said = [
+            subprocess.run([folder / "bin" / "java", of], capture_output=True, text=True, check=True).stdout
+            for of in ("org.apache.spark.launcher.Main", "org.apache.spark.deploy.SparkSubmit")
+        ]
+    assert said == [f"{ADDED} /spark kept\n", f"{ADDED} none kept\n"]
+    assert launched_with(java) == [f"{ADDED} /spark kept"]
+
+
 def test_each_launcher_has_its_own_folder_and_leaves_nothing_behind(tmp_path: Path) -> None:
     home = java_home(tmp_path, says_version("25"))
     java = find_java({"JAVA_HOME": str(home)})

@@ -1,11 +1,13 @@
 """Starting Spark without Java on the machine, quietly, leaving nothing behind; what is said if it cannot."""
 
 import os
+import site
 import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
 
+import pyspark
 import pytest
 from pyspark.errors import PySparkException
 
@@ -14,19 +16,20 @@ from kgroup.spark import session as session_module
 from kgroup.spark.failure import raised_as_kgroup_error
 from kgroup.spark.session import open_session, parse_conf
 
-COUNT_ON_A_WORKER = """
+WHERE_A_WORKER_IS = """
 from kgroup.spark.failure import raised_as_kgroup_error
 from kgroup.spark.session import open_session
 
-def executables(batches):
-    import sys
-    import pyarrow
+def whereabouts(batches):
+    import os, sys
+    import pyarrow, pyspark
     for batch in batches:
-        yield pyarrow.RecordBatch.from_pylist([{"executable": sys.executable}])
+        there = f"{sys.executable} {pyspark.__file__} {os.environ.get('SPARK_HOME')}"
+        yield pyarrow.RecordBatch.from_pylist([{"there": there}])
 
 for _ in range(2):
     with open_session("local[1]") as spark:
-        print(spark.range(1).mapInArrow(executables, "executable string").collect()[0].executable)
+        print(spark.range(1).mapInArrow(whereabouts, "there string").collect()[0].there)
 """
 
 # What Spark's start scripts call besides the shell; no java.
@@ -54,7 +57,7 @@ def test_starts_without_any_java_and_prints_and_leaves_nothing(
     working_folder.mkdir()
     temporary.mkdir()
     answer = subprocess.run(
-        [sys.executable, "-c", COUNT_ON_A_WORKER],
+        [sys.executable, "-c", WHERE_A_WORKER_IS],
         cwd=working_folder,
         env={
             "PATH": str(path_without_java),
@@ -70,9 +73,34 @@ def test_starts_without_any_java_and_prints_and_leaves_nothing(
         check=False,
     )
     assert answer.stderr == ""
-    assert answer.stdout.splitlines() == [sys.executable] * 2
+    # Of the zip in SPARK_HOME a worker would have no bytecode.
+    assert answer.stdout.splitlines() == [f"{sys.executable} {pyspark.__file__} None"] * 2
     assert list(working_folder.iterdir()) == []
     assert list(temporary.glob("kgroup-*")) == []
+
+
+def test_workers_take_the_drivers_own_pyspark_where_they_find_it_by_themselves(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    installed, other = tmp_path / "installed", tmp_path / "other"
+    for folder in (installed, other):
+        (folder / "pyspark").mkdir(parents=True)
+    monkeypatch.setattr(pyspark, "__file__", str(installed / "pyspark" / "__init__.py"))
+    found = session_module._is_own_pyspark_found
+    monkeypatch.setattr(site, "ENABLE_USER_SITE", False)
+    monkeypatch.setattr(site, "getsitepackages", lambda: [str(tmp_path / "nothing"), str(installed)])
+    assert found("local", {})
+    assert found("local[2]", {"PYTHONPATH": f"{os.pathsep}{tmp_path}"})
+    # Others there come first, or it is on no path of theirs; executors of a cluster need their SPARK_HOME.
+    assert not found("local[2]", {"PYTHONPATH": str(other)})
+    assert not found("local-cluster[2,1,1024]", {})
+    assert not found("spark://127.0.0.1:7077", {})
+    monkeypatch.setattr(site, "getsitepackages", lambda: [])
+    assert not found("local[2]", {})
+    assert found("local[2]", {"PYTHONPATH": str(installed)})
+    monkeypatch.setattr(site, "ENABLE_USER_SITE", True)
+    monkeypatch.setattr(site, "getusersitepackages", lambda: str(installed))
+    assert found("local[2]", {})
 
 
 def test_a_bad_java_home_stops_before_spark_is_started(
