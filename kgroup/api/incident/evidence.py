@@ -165,6 +165,19 @@ def place_of(item: Item) -> tuple[int, int]:
     return item.partition, item.last_offset if isinstance(item, OffsetGap) else item.offset
 
 
+def among(items: Iterable[Item], cited: Iterable[Cited]) -> Iterator[Item]:
+    """The records and holes of the offsets topic that are cited."""
+    spans = [each for each in cited if each.topic == OFFSETS_TOPIC]
+    for item in items:
+        partition, offset = place_of(item)
+        is_hole = isinstance(item, OffsetGap)
+        if any(
+            span.partition == partition and span.first <= offset <= span.last and span.missing is is_hole
+            for span in spans
+        ):
+            yield item
+
+
 class BatchPlace(NamedTuple):
     """The offset at which a batch begins, and its largest timestamp (epoch ms)."""
 

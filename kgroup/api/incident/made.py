@@ -1,7 +1,7 @@
 """Builds a report: queries the log, keeps what can be cited, and says what is left out."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
@@ -17,7 +17,14 @@ from kgroup.api.incident.derive import (
     rebalance_says,
     rebalances,
 )
-from kgroup.api.incident.evidence import DataBatch, Evidence, EvidenceReader, commit_key, place_of
+from kgroup.api.incident.evidence import (
+    DataBatch,
+    Evidence,
+    EvidenceReader,
+    among,
+    commit_key,
+    place_of,
+)
 from kgroup.api.incident.live_batches import LiveBatches
 from kgroup.api.incident.past import batches_of_ends, committed_at
 from kgroup.api.lag.report import lag_report
@@ -50,6 +57,8 @@ _PROOF_BATCHES: Final = 64
 _RANGES_MAX: Final = 8
 _BATCHES_MAX: Final = 4_000
 _TRIES_OF_SCANS: Final = 60
+_TRIES_OF_TIME: Final = 60
+_TRIES_OF_FEW: Final = 14  # every half, quarter and eighth
 _REMEDIES: Final[tuple[tuple[str, dict[str, object]], ...]] = (
     ("static members", {"static": True}),
     ("cooperative rebalancing", {"protocol": "cooperative"}),
@@ -289,10 +298,12 @@ class _Maker:
     ) -> Iterator[Claim]:
         """All that is claimed of a group, in the order of the page."""
         made: list[Claim | None] = []
+        history = None
         if timeline is not None:
             began = rebalances(timeline, self._span.from_ms, self._span.to_ms)
             if began:
-                made.append(self._history(group, items))
+                history = self._of_time(group, ClaimKind.HISTORY, {}, items)
+                made.append(history)
                 made += self._rebalances(group, timeline, items)
             made += self._events(group, timeline, items)
             made += self._patterns(group, timeline, items)
@@ -308,7 +319,7 @@ class _Maker:
             made.append(self._lag(group, items))
         made += ahead
         if timeline is not None and len(rebalances(timeline, self._span.from_ms, self._span.to_ms)) > 1:
-            made += self._remedies(group, timeline, items)
+            made += self._remedies(group, timeline, items, history)
         yield from (claim for claim in made if claim is not None)
 
     def _evidence(self, items: Iterable[Item], batches: Iterable[DataBatch] = ()) -> Evidence:
@@ -335,15 +346,30 @@ class _Maker:
         return claim
 
     def _of_time(
-        self, group: str, kind: ClaimKind, question: dict[str, object], items: Sequence[Item]
+        self,
+        group: str,
+        kind: ClaimKind,
+        question: dict[str, object],
+        items: Sequence[Item],
+        *,
+        is_worth_it: Callable[[Says], bool] = lambda says: True,
+        history: Claim | None = None,
     ) -> Claim | None:
-        """A claim on all of the time of the report, which rests on all that happened in it."""
+        """A claim on all of the time of the report, which rests on all that happened in it.
+
+        None where the answer is not worth it: to look for the fewest records takes far longer than to ask.
+        Where the records of `history`, which are few already, give the same answer, it is looked for less.
+        """
         question = {"from_ms": self._span.from_ms, "to_ms": self._span.to_ms, **question}
         whole = self._evidence(items)
-        return self._made(kind, group, question, derive(kind, group, question, whole), [whole], tries=60)
-
-    def _history(self, group: str, items: Sequence[Item]) -> Claim | None:
-        return self._of_time(group, ClaimKind.HISTORY, {}, items)
+        says = derive(kind, group, question, whole)
+        if says is None or not is_worth_it(says):
+            return None
+        if history is not None:
+            few = self._evidence(among(items, history.cited))
+            if derive(kind, group, question, few) == says:
+                return self._made(kind, group, question, says, [few], tries=_TRIES_OF_FEW)
+        return self._made(kind, group, question, says, [whole], tries=_TRIES_OF_TIME)
 
     def _rebalances(self, group: str, timeline: Timeline, items: Sequence[Item]) -> list[Claim | None]:
         began = rebalances(timeline, self._span.from_ms, self._span.to_ms)
@@ -447,16 +473,20 @@ class _Maker:
             made.append(self._made(ClaimKind.RANGE, group, question, says, rungs, tries=_TRIES_OF_SCANS))
         return made
 
-    def _remedies(self, group: str, timeline: Timeline, items: Sequence[Item]) -> list[Claim | None]:
+    def _remedies(
+        self, group: str, timeline: Timeline, items: Sequence[Item], history: Claim | None
+    ) -> list[Claim | None]:
         kinds = {generation.roster.kind for generation in timeline.generations}
         made: list[Claim | None] = []
         for name, changes in _REMEDIES:
             if kinds != {GroupKind.CLASSIC} and name == "the consumer protocol":
                 continue
             question: dict[str, object] = {"name": name, "changes": changes}
-            claim = self._of_time(group, ClaimKind.REMEDY, question, items)
-            if claim is not None and _spares_something(claim.says["recorded"], claim.says["supposed"]):
-                made.append(claim)
+            made.append(
+                self._of_time(
+                    group, ClaimKind.REMEDY, question, items, is_worth_it=_spares_something, history=history
+                )
+            )
         return made
 
     def _lag(self, group: str, items: Sequence[Item]) -> Claim | None:
@@ -575,9 +605,7 @@ def _without_lengths(says: Says) -> dict[str, object]:
     return {**says, "evidence": _LENGTH.sub("", says["evidence"])}
 
 
-def _spares_something(recorded: Mapping[str, int | None], supposed: Mapping[str, int | None]) -> bool:
-    """Whether a count of what is supposed is lower; what is unknown is not."""
-    return any(
-        there is not None and then is not None and then < there
-        for there, then in ((count, supposed[name]) for name, count in recorded.items())
-    )
+def _spares_something(says: Says) -> bool:
+    """Whether a count of what is supposed is lower than that of what is recorded; what is unknown is not."""
+    pairs = ((count, says["supposed"][name]) for name, count in says["recorded"].items())
+    return any(there is not None and then is not None and then < there for there, then in pairs)

@@ -8,16 +8,17 @@ from pathlib import Path
 
 import pytest
 
+from kgroup.api.incident import cite, made
 from kgroup.api.incident.check import check_report, rendered
 from kgroup.api.incident.derive import committed_at, derive
-from kgroup.api.incident.evidence import Evidence, EvidenceReader
+from kgroup.api.incident.evidence import Evidence, EvidenceReader, among, place_of
 from kgroup.api.incident.made import incident_report
 from kgroup.api.lag.report import lag_report
 from kgroup.api.opened import open_logs
 from kgroup.errors import InputError, SourceError
 from kgroup.log.files.segment import read_segment
 from kgroup.log.format.batch import Batch
-from kgroup.protocol.records.entries import LoggedEntry
+from kgroup.protocol.records.entries import LoggedEntry, OffsetGap
 from kgroup.report.incident.claims import Cited, ClaimKind, from_json, to_json
 from tests.history.group_log import GroupLog, member
 
@@ -95,6 +96,59 @@ def test_no_record_is_cited_that_is_not_needed(incident):
             assert derive(claim.kind, claim.group, claim.question, fewer) != claim.says
             tried += 1
     assert tried > 20
+
+
+def push_storm():
+    return incident_report(open_logs(FIXTURES / "3.9.1/lives"), groups=["push-storm"])
+
+
+def test_remedies_look_among_the_records_of_the_history_and_only_for_those_that_spare_something(monkeypatch):
+    """Each question plays the group's history twice over, so it is asked no more often than it has to be."""
+    asked = defaultdict(list)
+
+    def noted(kind, group, question, evidence):
+        if kind is ClaimKind.REMEDY:
+            asked[question["name"]].append({place_of(item)[1] for item in evidence.items})
+        return derive(kind, group, question, evidence)
+
+    for module in (made, cite):
+        monkeypatch.setattr(module, "derive", noted)
+    report = push_storm()
+    (history,) = report.of(ClaimKind.HISTORY)
+    of_history = {offset for each in history.cited for offset in range(each.first, each.last + 1)}
+    assert len(asked.pop("one more member")) == 1  # it spares nothing
+    assert set(asked) == {claim.question["name"] for claim in report.of(ClaimKind.REMEDY)}
+    for whole, *others in asked.values():
+        assert others[0] == of_history < whole
+        assert all(places <= of_history for places in others)
+        assert len(others) <= 16
+
+
+def test_remedies_for_which_the_records_of_the_history_are_too_few_rest_on_others(monkeypatch):
+    remedies = push_storm().of(ClaimKind.REMEDY)
+    monkeypatch.setattr(made, "among", lambda items, cited: items[:3])
+    others = push_storm().of(ClaimKind.REMEDY)
+    assert len(remedies) == 3
+    assert [claim.says for claim in others] == [claim.says for claim in remedies]
+    assert all(sum(each.last + 1 - each.first for each in claim.cited) > 3 for claim in others)
+
+
+def test_items_are_found_by_what_is_cited_of_the_offsets_topic():
+    log = GroupLog()
+    for number in range(1, 4):
+        log.generation(number, number, member("a", 0))
+    log.entries.append(OffsetGap(partition=0, first_offset=7, last_offset=9))
+    first, second, third, hole = log.entries
+    assert [place_of(each) for each in log.entries] == [(0, 0), (0, 1), (0, 2), (0, 9)]
+    topic = "__consumer_offsets"
+    assert list(among(log.entries, [Cited(topic, 0, 7, 9, True), Cited(topic, 0, 0, 1)])) == [
+        first,
+        second,
+        hole,
+    ]
+    assert list(among(log.entries, [Cited(topic, 0, 2, 2)])) == [third]
+    others = [Cited("orders", 0, 0, 9), Cited(topic, 1, 0, 9), Cited(topic, 0, 7, 9)]
+    assert list(among(log.entries, [*others, Cited(topic, 0, 0, 2, True)])) == []
 
 
 def test_a_record_that_is_gone_is_told(incident, tmp_path):
