@@ -98,8 +98,8 @@ def test_no_record_is_cited_that_is_not_needed(incident):
     assert tried > 20
 
 
-def push_storm():
-    return incident_report(open_logs(FIXTURES / "3.9.1/lives"), groups=["push-storm"])
+def left_behind():
+    return incident_report(open_logs(FIXTURES / "3.9.1/lives"), groups=["left-behind"])
 
 
 def test_remedies_look_among_the_records_of_the_history_and_only_for_those_that_spare_something(monkeypatch):
@@ -113,7 +113,7 @@ def test_remedies_look_among_the_records_of_the_history_and_only_for_those_that_
 
     for module in (made, cite):
         monkeypatch.setattr(module, "derive", noted)
-    report = push_storm()
+    report = left_behind()
     (history,) = report.of(ClaimKind.HISTORY)
     of_history = {offset for each in history.cited for offset in range(each.first, each.last + 1)}
     assert len(asked.pop("one more member")) == 1  # it spares nothing
@@ -125,9 +125,9 @@ def test_remedies_look_among_the_records_of_the_history_and_only_for_those_that_
 
 
 def test_remedies_for_which_the_records_of_the_history_are_too_few_rest_on_others(monkeypatch):
-    remedies = push_storm().of(ClaimKind.REMEDY)
+    remedies = left_behind().of(ClaimKind.REMEDY)
     monkeypatch.setattr(made, "among", lambda items, cited: items[:3])
-    others = push_storm().of(ClaimKind.REMEDY)
+    others = left_behind().of(ClaimKind.REMEDY)
     assert len(remedies) == 3
     assert [claim.says for claim in others] == [claim.says for claim in remedies]
     assert all(sum(each.last + 1 - each.first for each in claim.cited) > 3 for claim in others)

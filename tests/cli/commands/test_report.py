@@ -20,10 +20,10 @@ def test_a_report_and_its_check(kgroup, tmp_path):
 
 def test_a_report_of_another_log_does_not_hold(kgroup, tmp_path):
     path = tmp_path / "report.html"
-    assert kgroup("report", LIVES, "--group", "push-storm", "-o", "html", "--output", str(path)).status == 0
+    assert kgroup("report", LIVES, "--group", "left-behind", "-o", "html", "--output", str(path)).status == 0
     checked = kgroup("report", "--check", str(path), str(FIXTURES / "4.3.1" / "lives"))
     assert checked.status == 3
-    assert "claim 1 (history, push-storm): the records that it cites say" in checked.err
+    assert "claim 1 (history, left-behind): the records that it cites say" in checked.err
     assert checked.err.splitlines()[-1].endswith("claims")
 
 
