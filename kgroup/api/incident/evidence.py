@@ -167,15 +167,13 @@ def place_of(item: Item) -> tuple[int, int]:
 
 def among(items: Iterable[Item], cited: Iterable[Cited]) -> Iterator[Item]:
     """The records and holes of the offsets topic that are cited."""
-    spans = [each for each in cited if each.topic == OFFSETS_TOPIC]
-    for item in items:
-        partition, offset = place_of(item)
-        is_hole = isinstance(item, OffsetGap)
-        if any(
-            span.partition == partition and span.first <= offset <= span.last and span.missing is is_hole
-            for span in spans
-        ):
-            yield item
+    places = {
+        (each.partition, offset, each.missing)
+        for each in cited
+        if each.topic == OFFSETS_TOPIC
+        for offset in ((each.last,) if each.missing else range(each.first, each.last + 1))
+    }
+    return (item for item in items if (*place_of(item), isinstance(item, OffsetGap)) in places)
 
 
 class BatchPlace(NamedTuple):
