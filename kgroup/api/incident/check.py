@@ -73,13 +73,10 @@ def check_report(path: Path, logs: OpenedLogs, *, progress: Progress = NO_PROGRE
     what the claims make. Raises as `read_report` does, and SourceError if a log cannot be read.
     """
     incident, form = read_report(path)
-    reader = EvidenceReader(logs)
+    of_offsets = [cited for claim in incident.claims for cited in claim.cited if cited.topic == OFFSETS_TOPIC]
+    reader = EvidenceReader(logs, {cited.partition for cited in of_offsets})
     wanted = {
-        (cited.partition, offset)
-        for claim in incident.claims
-        for cited in claim.cited
-        if cited.topic == OFFSETS_TOPIC and not cited.missing
-        for offset in _offsets(cited)
+        (cited.partition, offset) for cited in of_offsets if not cited.missing for offset in _offsets(cited)
     }
     items: dict[tuple[int, int], LoggedEntry] = {}
     gaps: set[OffsetGap] = set()

@@ -1,6 +1,6 @@
 """The records a claim may be derived from: a part of a log, and nothing else."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -184,15 +184,19 @@ class BatchPlace(NamedTuple):
 
 
 class EvidenceReader:
-    """Takes records and batches out of opened logs.
+    """Takes records and batches out of opened logs, records only of these `partitions` of the offsets topic.
 
     `live` are the batches of a cluster, which are fetched when they are needed: `look` and `sample` there say
     which. Without them an outline has none.
     """
 
-    def __init__(self, logs: OpenedLogs) -> None:
+    def __init__(self, logs: OpenedLogs, partitions: Container[int] | None = None) -> None:
         self.live = None if logs.cluster is None else LiveBatches(logs.cluster)
-        self._slices = list(slices_of(logs.sources))
+        self._slices = [
+            part
+            for part in slices_of(logs.sources)
+            if partitions is None or part.offsets_partition in partitions
+        ]
         self._data_logs = DataLogs(logs.sources.log_dirs)
         self._outlines: dict[TopicPartition, Sequence[BatchPlace]] = {}
         self.topic_names = {

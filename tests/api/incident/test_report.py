@@ -3,6 +3,7 @@
 import json
 import shutil
 from collections import defaultdict
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -72,6 +73,33 @@ def test_each_form_is_read_back_and_holds(incident, tmp_path, form):
     checked = check_report(written(incident, tmp_path, form), open_logs(LIVES))
     assert checked.failures == ()
     assert checked.claims == len(incident.claims) > 10
+
+
+class Heard:
+    """Progress that notes the bytes there are to read, and those that were."""
+
+    def __init__(self):
+        self.total, self.read = 0, 0
+
+    def counted_bytes(self, task, total):
+        self.total += total
+        return nullcontext(self._advance)
+
+    def _advance(self, size):
+        self.read += size
+
+
+def test_of_the_offsets_topic_a_check_reads_what_is_cited_and_no_other_partition(incident, tmp_path):
+    heard = Heard()
+    checked = check_report(written(incident, tmp_path), open_logs(LIVES), progress=heard)
+    assert checked.failures == ()
+    cited = {each.partition for claim in incident.claims for each in claim.cited if "__" in each.topic}
+    sizes = {
+        int(path.parent.name.rpartition("-")[2]): path.stat().st_size
+        for path in LIVES.glob("__consumer_offsets-*/*.log")
+    }
+    assert 0 < len(cited) < len(sizes)
+    assert heard.read == heard.total == sum(sizes[partition] for partition in cited)
 
 
 def test_no_record_is_cited_that_is_not_needed(incident):
