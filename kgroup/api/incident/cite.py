@@ -34,7 +34,11 @@ def cited_claim(
     In the second case the claim says what the largest such rung does.
     """
     alike: tuple[Says, Evidence] | None = None
+    before: Evidence | None = None
     for rung in rungs:
+        if rung == before:  # no other group, or no more batches, to be had
+            continue
+        before = rung
         answer = derive(kind, group, question, rung)
         if answer == says:
             alike = answer, rung

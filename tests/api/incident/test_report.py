@@ -126,6 +126,23 @@ def test_no_record_is_cited_that_is_not_needed(incident):
     assert tried > 20
 
 
+def test_the_same_records_are_asked_once(monkeypatch):
+    log = GroupLog()
+    for number in range(1, 4):
+        log.generation(number, number, member("a", 0))
+    asked = []
+
+    def number_of_items(kind, group, question, evidence):
+        asked.append(len(evidence.items))
+        return {"items": len(evidence.items)}
+
+    monkeypatch.setattr(cite, "derive", number_of_items)
+    rungs = [Evidence(items=tuple(log.entries[:number]), topic_names={}) for number in (1, 1, 2, 2, 2, 3)]
+    claim = cite.cited_claim(ClaimKind.HISTORY, "orders", {}, {"items": 3}, rungs, tries=0)
+    assert claim is not None
+    assert asked == [1, 2, 3]
+
+
 def left_behind():
     return incident_report(open_logs(FIXTURES / "3.9.1/lives"), groups=["left-behind"])
 
