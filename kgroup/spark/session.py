@@ -233,7 +233,7 @@ def _check_that_one_listens(option: str, url: str, default_port: int) -> None:
 
 def _check_image(master: str, conf: Mapping[str, str]) -> None:
     """Executors are pods of some image, which may also be named in Spark's own file of settings."""
-    has_file = bool(os.environ.keys() & {"SPARK_CONF_DIR", "SPARK_HOME"})
+    has_file = bool(os.environ.keys() & {"SPARK_CONF_DIR", _SPARK_HOME})
     if not has_file and not any(image in conf for image in _IMAGES):
         raise KgroupError(
             f"--master {master}: give --spark-conf {_IMAGES[0]}=IMAGE, of one with kgroup in it"
