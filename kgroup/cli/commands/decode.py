@@ -63,7 +63,7 @@ def decode(
 ) -> None:
     """Show every record of the offsets topic.
 
-    Any record type and version of Kafka 0.10 to 4.3: commits, classic groups with what their members sent,
+    Any record type and version of Kafka 0.10 to 4.4: commits, classic groups with what their members sent,
     groups of the consumer, share and streams protocols; deletions, the outcome of each transactional
     commit, and unreadable records, with their bytes. JSON has Kafka's own field names. Damaged places are
     reported on standard error by file and byte, and everything healthy still comes out. The same goes for

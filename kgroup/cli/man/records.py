@@ -16,7 +16,7 @@ _ABOUT: Final = (
     """A record of __consumer_offsets is a key and a value. The key begins with an int16, the record type; the
     value with an int16, its version. A null value is a tombstone: what the key names is gone. Integers are
     big-endian.""",
-    """Below are all types that Kafka wrote from 0.10.1 to 4.3.1, with the fields of their keys and values in
+    """Below are all types that Kafka wrote from 0.10.1 to 4.4.0, with the fields of their keys and values in
     the order of their bytes. Behind a field stands its type, [] for an array, and where it applies: the
     versions that have it, if not all; where it may be null; its tag, if it is written only when it is not at
     its default (KIP-482); and what a version without it means. A version that is called flexible has compact

@@ -12,10 +12,16 @@ _FIRST_GENERATION = 1
 
 
 def begun(
-    roster: Roster, previous: Roster | None, evidence: Evidence, unrevoked_since: MutableMapping[str, int]
+    roster: Roster,
+    previous: Roster | None,
+    evidence: Evidence,
+    unrevoked_since: MutableMapping[str, int],
+    *,
+    last_began_ms: int | None,
 ) -> Generation:
     """The generation that begins with `roster`: who came, who is gone, and what the records say of why.
 
+    `previous` is the group as it was last written, and `last_began_ms` when (epoch ms) its generation began.
     `unrevoked_since` has, by member id, since when (epoch ms) a broker waits for a member to give up
     partitions; members that are gone are taken out.
     """
@@ -25,8 +31,8 @@ def begun(
         generation.causes = tuple(_first(roster, evidence.cut))
         return generation
     generation.unfinished = max(roster.generation - previous.generation - 1, 0)
-    if roster.at_ms is not None and previous.at_ms is not None:
-        generation.since_previous_ms = roster.at_ms - previous.at_ms
+    if roster.at_ms is not None and last_began_ms is not None:
+        generation.since_previous_ms = roster.at_ms - last_began_ms
     generation.joined, generation.left, generation.replaced = causes.member_changes(previous, roster)
     generation.leader_changed = previous.leader != roster.leader and bool(roster.members)
     lost = evidence.cut and (generation.unfinished > 0 or roster.generation < previous.generation)

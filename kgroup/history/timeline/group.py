@@ -52,6 +52,7 @@ class GroupReplay:
         self._known_counts: dict[str, int] = {}
         self._tombstones: list[tuple[LoggedEntry, Partition]] = []
         self._removed: LoggedEntry | None = None
+        self._returned: LoggedEntry | None = None
         self._last_sign_ms: int | None = None
         self._clock_from = 0
         self._clock_ms: int | None = None
@@ -76,6 +77,8 @@ class GroupReplay:
             if isinstance(entry, TransactionMarker):
                 self._end_transaction(logged, entry)
             return
+        if self._returned is not None and not _is_one_append(self._returned, logged):
+            self._settle_return()
         if logged.leader_epoch != self._leader_epoch:
             self._note_leader_epoch(logged)
         key, value = entry.key, entry.value
@@ -105,6 +108,7 @@ class GroupReplay:
 
     def result(self) -> Timeline:
         """The timeline, once all entries are in."""
+        self._settle_return()
         self._settle_removals(None)
         self._close_modern()
         timeline = self._timeline
@@ -146,11 +150,30 @@ class GroupReplay:
         if isinstance(key, EPOCH_KEYS):
             assert isinstance(value, GroupEpoch)
             if value.epoch != self._modern.epoch:
+                self._returned = None  # with a new epoch, it is one of the reasons for it
                 self._close_modern()
                 self._modern.begin(value)
                 self._begin(self._modern.roster(logged))
         elif isinstance(key, TARGET_KEYS) and value is not None and self._timeline.generations:
             self._assign_modern(logged)
+        elif self._roster is not None and self._modern.has_returned(key, self._roster):
+            self._returned = logged
+
+    def _settle_return(self) -> None:
+        """A static member came back under another id, and no epoch began with it: its partitions stay."""
+        logged, self._returned = self._returned, None
+        if logged is None or self._modern is None or self._roster is None:
+            return
+        previous = self._roster
+        known = {member.member_id for member in previous.members}
+        come = {
+            member.instance_id: member
+            for member in self._modern.roster(logged).members
+            if member.instance_id and member.member_id not in known
+        }
+        members = tuple(come.get(member.instance_id or "", member) for member in previous.members)
+        roster = replace(previous, members=members, at_ms=time_of(logged), offset=logged.offset)
+        self._same_generation(logged, previous, replace(roster, leader_epoch=logged.leader_epoch))
 
     def _assign_modern(self, logged: LoggedEntry) -> None:
         """The broker has worked out who gets what in this epoch."""
@@ -182,7 +205,9 @@ class GroupReplay:
             together_after_ms=self._together_after_ms,
         )
         unrevoked_since_ms = self._modern.unrevoked_since if self._modern else {}
-        generation = begun(roster, self._roster, evidence, unrevoked_since_ms)
+        generations = self._timeline.generations
+        last_began_ms = generations[-1].roster.at_ms if generations else None
+        generation = begun(roster, self._roster, evidence, unrevoked_since_ms, last_began_ms=last_began_ms)
         if self._roster is not None:
             self._note_takeovers(self._roster, roster, generation.replaced)
         self._cut = False
@@ -397,6 +422,11 @@ def _together(first: LoggedEntry, second: LoggedEntry) -> bool:
     return first.partition == second.partition and (
         first.timestamp_ms < 0 or abs(second.timestamp_ms - first.timestamp_ms) <= _ONE_DELETION_MS
     )
+
+
+def _is_one_append(first: LoggedEntry, second: LoggedEntry) -> bool:
+    """What a coordinator writes of one request has one time."""
+    return first.partition == second.partition and first.timestamp_ms == second.timestamp_ms
 
 
 def _as_of(roster: Roster, begun: Roster) -> Roster:

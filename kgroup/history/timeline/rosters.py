@@ -202,6 +202,16 @@ class ModernGroup:
             self._note_revocation(logged, key.member_id, value)
             self._note_owned(logged, key.member_id, value)
 
+    def has_returned(self, key: keys.Key, known: Roster) -> bool:
+        """Whether the record of `key`, which was taken, has an instance that `known` has under another id."""
+        if not isinstance(key, _MEMBER_KEYS):
+            return False
+        instance_id = getattr(self._members.get(key.member_id), "instance_id", None)
+        return instance_id is not None and any(
+            member.instance_id == instance_id and member.member_id != key.member_id
+            for member in known.members
+        )
+
     def begin(self, value: GroupEpoch) -> None:
         """An epoch, and what it begins with."""
         self.epoch, self._metadata_hash = value.epoch, value.metadata_hash

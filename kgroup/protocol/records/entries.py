@@ -5,7 +5,7 @@ Kafka's in snake case, and each value class holds the union of the fields of all
 field that a version does not have is at its schema default. Keys are hashable and equal when the
 coordinator would hold one state for them, so a dict by key is what a coordinator keeps.
 
-Sources: the record schemas of Kafka 0.10.1 to 4.3.1 (`schemas/*.json`).
+Sources: the record schemas of Kafka 0.10.1 to 4.4.0 (`schemas/*.json`).
 """
 
 from dataclasses import dataclass

@@ -60,12 +60,19 @@ class StreamsGroupMemberMetadataValue:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StreamsGroupMetadataValue:
-    """The group epoch, the topology epoch found valid, and the settings of the last assignment."""
+    """The group epoch, the topology epoch found valid, and the settings of the last assignment.
+
+    The last two (Kafka 4.4, KIP-1331) are about the description of the topology that a plugin of the broker
+    keeps: the topology epoch of the one that it holds, −1 for none, −2 if a change of it was interrupted; and
+    of the one that it refused for good, −1 for none.
+    """
 
     epoch: int
     metadata_hash: int
     validated_topology_epoch: int = -1
     last_assignment_configs: tuple[KeyValue, ...] | None = ()
+    stored_description_topology_epoch: int = -1
+    failed_description_topology_epoch: int = -1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

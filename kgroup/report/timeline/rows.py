@@ -7,6 +7,7 @@ from typing import Final
 from kgroup.durations import lasting
 from kgroup.history.timeline.model import (
     Cause,
+    CauseKind,
     Generation,
     Grade,
     Occurrence,
@@ -92,8 +93,12 @@ def event_table(several: bool) -> tuple[Column, ...]:
 def generation_rows(timelines: Iterable[Timeline], *, table: bool) -> Iterator[Row]:
     """A row per generation, groups by id, generations in log order."""
     for timeline in timelines:
+        before: tuple[TimelineMember, ...] = ()
         for generation in timeline.generations:
-            yield (_table_row(timeline, generation) if table else _generation_row(timeline, generation))
+            yield (
+                _table_row(timeline, generation, before) if table else _generation_row(timeline, generation)
+            )
+            before = generation.roster.members
 
 
 def event_rows(timelines: Iterable[Timeline]) -> Iterator[Row]:
@@ -150,7 +155,9 @@ def _members(timeline: Timeline) -> Iterator[TimelineMember]:
 
 def cause_text(cause: Cause, clients: dict[str, str]) -> str:
     """A cause in a few words: `join grow-2`, `member-gone sr-2 (leave or session-expired?)`."""
-    names = counted_names([clients.get(member_id, member_id) for member_id in cause.member_ids])
+    # Of a static member that came back both ids are of the one instance.
+    member_ids = cause.member_ids[-1:] if cause.kind is CauseKind.STATIC_RESTART else cause.member_ids
+    names = counted_names([clients.get(member_id, member_id) for member_id in member_ids])
     text = f"{cause.kind} {names}".strip()
     if cause.grade is Grade.UNKNOWN:
         options = " or ".join(cause.alternatives)
@@ -166,10 +173,11 @@ def counted_names(names: Sequence[str]) -> str:
     return ", ".join([*shown, *more])
 
 
-def _table_row(timeline: Timeline, generation: Generation) -> Row:
+def _table_row(timeline: Timeline, generation: Generation, before: Iterable[TimelineMember]) -> Row:
+    """The row, of a generation that had the members `before` before it."""
     clients = {
         member.member_id: member.instance_id or member.client_id
-        for member in (*generation.roster.members, *generation.left)
+        for member in (*before, *generation.joined, *generation.roster.members)
     }
     causes = "; ".join(cause_text(cause, clients) for cause in generation.causes)
     notes = [f"{generation.unfinished} rounds unfinished"] if generation.unfinished else []

@@ -4,6 +4,8 @@ import json
 import shutil
 from pathlib import Path
 
+import pytest
+
 FIXTURES = Path(__file__).parents[3] / "fixtures"
 LIVES = str(FIXTURES / "3.9.1" / "lives")
 
@@ -70,6 +72,64 @@ def test_a_row_per_event(kgroup):
     assert events.count(("static-restart", "recorded")) == 2
     assert ("leave", "inferred") in events
     assert ("gained", "recorded") in events
+
+
+@pytest.mark.parametrize(
+    ("capture", "group", "back"),
+    [("4.3.1/lives", "static-848", "ks-a2"), ("4.4.0/protocols", "new-static", "static-3")],
+)
+def test_a_static_member_of_a_consumer_group_that_is_back_is_no_rebalance(kgroup, capture, group, back):
+    """It is told when it came, in the epoch that went on, and no later epoch is put down to it."""
+    (found,) = (event for event in events_of(kgroup, capture, group) if event["event"] == "static-restart")
+    assert 0 <= found["time"] - start_of(capture, group, back) < 5_000
+    assert (found["generation"], found["grade"]) == (3, "recorded")
+    assert found["evidence"] == (
+        "instance slot-a has a new member id: another client took its place, after the one before had left to"
+        " come back"
+    )
+    ended = kgroup("replay", str(FIXTURES / capture), "--group", group, "-o", "jsonl")
+    generations = [json.loads(line) for line in ended.out.splitlines()]
+    assert "static-restart" not in {cause["cause"] for row in generations for cause in row["causes"]}
+    assert not any(row["replaced"] for row in generations)
+
+
+def test_a_static_member_of_a_streams_group_that_is_back_begins_an_epoch(kgroup):
+    """Kafka 4.4 is the first with static members of streams groups; another process moves the epoch."""
+    capture = "4.4.0/protocols"
+    (found,) = (
+        event for event in events_of(kgroup, capture, "flow-static") if event["event"] == "static-restart"
+    )
+    assert 0 <= found["time"] - start_of(capture, "flow-static", "node-b") < 5_000
+    ended = kgroup("replay", str(FIXTURES / capture), "--group", "flow-static")
+    assert "  4  2026-11-29T04:34:43.698Z  2      0  14.971s  static-restart node-b-1\n" in ended.out
+
+
+def events_of(kgroup, capture, group):
+    ended = kgroup("replay", str(FIXTURES / capture), "--group", group, "--events", "-o", "jsonl")
+    return [json.loads(line) for line in ended.out.splitlines()]
+
+
+def start_of(capture, group, handle):
+    """When this client was last started, by the diary, epoch ms."""
+    events = json.loads((FIXTURES / capture / "story.json").read_text(encoding="utf-8"))["events"]
+    starts = ("start-member", "start-streams")
+    ours = (event for event in events if event["group"] == group and event["what"] in starts)
+    return max(event["t"] for event in ours if event["handle"] == handle)
+
+
+def test_a_member_that_has_another_id_since_is_called_by_its_instance(kgroup):
+    ended = kgroup(
+        "replay", str(FIXTURES / "4.3.1" / "lives"), "--group", "ledger-static", "--group", "static-848"
+    )
+    assert "first-join rack1-a, rack2-b, static-dyn" in ended.out
+    assert "join slot-a" in ended.out
+
+
+def test_since_the_generation_before_is_since_it_began(kgroup):
+    """Also where a static member came back in it, and its record was written again."""
+    ended = kgroup("replay", LIVES, "--group", "ledger-static", "-o", "jsonl")
+    first, second = (json.loads(line) for line in ended.out.splitlines())
+    assert second["since_previous_ms"] == second["time"] - first["time"]
 
 
 def test_every_format_has_the_same_rows(kgroup, tmp_path):

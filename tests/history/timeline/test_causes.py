@@ -210,7 +210,7 @@ def test_only_a_cooperative_round_has_a_second_one(
 
 
 def of(previous: Roster | None, current: Roster, *, cut: bool = False) -> Generation:
-    return begun(current, previous, Evidence(tracks={}, cut=cut), {})
+    return begun(current, previous, Evidence(tracks={}, cut=cut), {}, last_began_ms=previous.at_ms)
 
 
 def test_generations_between_that_nobody_finished_are_counted() -> None:
@@ -228,7 +228,14 @@ def test_a_leader_changes_while_there_are_members() -> None:
 
 def test_a_member_that_is_gone_owes_nothing_any_more() -> None:
     unrevoked = {"a": 5, "b": 6}
-    begun(roster(member("b"), generation=2), roster(member("a"), member("b")), Evidence(tracks={}), unrevoked)
+    previous = roster(member("a"), member("b"))
+    begun(
+        roster(member("b"), generation=2),
+        previous,
+        Evidence(tracks={}),
+        unrevoked,
+        last_began_ms=previous.at_ms,
+    )
     assert unrevoked == {"b": 6}
 
 

@@ -20,7 +20,8 @@ from tests.protocol.mutations import mutate, one_record_of_each_kind
 from tests.protocol.values_strategy import entries, required_defaults
 
 FIXTURES = Path(__file__).parents[3] / "fixtures"
-SCHEMAS = json.loads((FIXTURES / "vectors" / "record_schemas.json").read_text())
+SCHEMAS = json.loads((FIXTURES / "4.4.0" / "record_schemas.json").read_text())
+SCHEMAS_4_3 = json.loads((FIXTURES / "vectors" / "record_schemas.json").read_text())
 
 # Lines that Kafka brokers wrote, from the captures.
 COMMIT_KEY = bytes.fromhex("0001 000d64616d616765642d67726f7570 00066f7264657273 00000003")
@@ -291,6 +292,26 @@ def test_the_definitions_are_those_of_kafka(record_type):
         for version, wire in kafka["versions"].items():
             read = definition(payload.name).of_version(payload.value_class, int(version))
             assert described(read) == wire
+
+
+def test_kafka_4_4_only_adds_tagged_fields():
+    """So a log of 4.3 reads as it did, and one of 4.4 is nothing odd."""
+    added = {}
+    for name, before in SCHEMAS_4_3.items():
+        now = SCHEMAS[name]
+        for version, fields in before["versions"].items():
+            for old, new in zip(fields, now["versions"][version], strict=True):
+                if old != new:
+                    assert new["tagged_fields"][: len(old["tagged_fields"])] == old["tagged_fields"]
+                    added[name] = [each["name"] for each in new["tagged_fields"][len(old["tagged_fields"]) :]]
+        assert now | {"versions": None} == before | {"versions": None}
+    assert SCHEMAS.keys() == SCHEMAS_4_3.keys()
+    assert added == {
+        "StreamsGroupMetadataValue": [
+            "stored_description_topology_epoch",
+            "failed_description_topology_epoch",
+        ]
+    }
 
 
 @pytest.mark.parametrize("record_type", RecordType)
