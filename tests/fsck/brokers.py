@@ -161,7 +161,7 @@ def _start_on_all(broker: Broker, *, crash: bool) -> dict[str, dict[str, Any]]:
         if not found:
             raise SystemExit(text[-3000:])
         error = _CLASS.search(fault)
-        place = re.search(rf"{TOPIC}-(\d+)", fault.split("\n")[0])
+        place = re.search(rf"{TOPIC}-(\d+)", " ".join(fault.split("\n")[:2]))  # 4.4 has it in the second line
         number = int(place[1]) if place else _first_unloaded(text)
         name = list(crafted())[number]
         if name in fatal:

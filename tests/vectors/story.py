@@ -178,6 +178,9 @@ def _makers(story: Story, said: Said) -> Iterator[dict[str, Any]]:
             # coordinator waits for the session to run out.
             closed = (e for e in story.of(group, "closed") if _is_client(story, e, said.client_ids))
             yield from (e for e in closed if said.at_ms and said.at_ms - e["t"] >= 5_000)
+            # A static member that closes keeps its place until its session expires.
+            stopped = (e for e in story.of(group, "stop-member") if _is_client(story, e, said.client_ids))
+            yield from (e for e in stopped if _instance_of(story, e))
         case K.POLL_INTERVAL_EXCEEDED:
             blocked = story.of(group, "do", "block")
             yield from (e for e in blocked if _is_client(story, e, said.client_ids))
@@ -239,10 +242,19 @@ def _clients(cause: Cause, clients: dict[str, str]) -> tuple[str, ...]:
 
 def client_of(story: Story, event: dict[str, Any]) -> str:
     """The client id (or instance id) of the member that an event is about."""
-    starts = [e for e in story.of(event["group"], "start-member") if e["handle"] == event["handle"]]
-    start = starts[0] if starts else event
-    client: str = start.get("p_group_instance_id") or start.get("client") or start["handle"]
+    start = _start_of(story, event)
+    client: str = _instance_of(story, event) or start.get("client") or start["handle"]
     return client
+
+
+def _instance_of(story: Story, event: dict[str, Any]) -> str | None:
+    instance_id: str | None = _start_of(story, event).get("p_group_instance_id")
+    return instance_id
+
+
+def _start_of(story: Story, event: dict[str, Any]) -> dict[str, Any]:
+    starts = [e for e in story.of(event["group"], "start-member") if e["handle"] == event["handle"]]
+    return starts[0] if starts else event
 
 
 def _is_client(story: Story, event: dict[str, Any], client_ids: tuple[str, ...]) -> bool:

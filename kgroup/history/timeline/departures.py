@@ -8,7 +8,8 @@ within its rhythm of commits; one whose silence is longer was silent before it w
 (`poll_intervals.py`). Where more than one fits, it is unknown.
 """
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 from kgroup.durations import lasting
 from kgroup.history.groups.model import GroupKind
@@ -51,6 +52,10 @@ _REMEDY_STATIC_EXPIRED = (
     "Make session.timeout.ms longer than a restart of a static member takes. If it was not restarted, look"
     " for a killed process, or one that did not poll for max.poll.interval.ms and then sent no heartbeats."
 )
+_REMEDY_AWAY = (
+    "Make the group's session timeout longer than a restart of a static member takes. If nobody stopped it,"
+    " it did not poll for max.poll.interval.ms."
+)
 _REMEDY_REBALANCE_TIMEOUT = (
     "Raise max.poll.interval.ms above the time a batch and on_partitions_revoked "
     "take: the member did not rejoin in time."
@@ -64,7 +69,7 @@ class Evidence:
     `tracks` are the commits. `cut` says that records are missing, so that an absent commit tells nothing, and
     `history_lost` that whole generations are. Times before the log offset `clock_from` are by the clock of
     another broker than that of the round. `together_after_ms` is after when all members of the round before
-    had joined it.
+    had joined it. `away_since` has the static members that had left to come back, and when (epoch ms).
     """
 
     tracks: dict[Partition, CommitTrack]
@@ -72,6 +77,7 @@ class Evidence:
     history_lost: bool = False
     clock_from: int = 0
     together_after_ms: int | None = None
+    away_since: Mapping[str, int] = field(default_factory=dict)
 
 
 def why_gone(
@@ -107,6 +113,9 @@ def departure(
             owed = f"it owed partitions for {lasting(waited)}"
             why = f"{owed}, and its rebalance timeout is {lasting(timeout)}"
             return _gone(CauseKind.REBALANCE_TIMEOUT, member, why, _REMEDY_REBALANCE_TIMEOUT)
+    away_since_ms = evidence.away_since.get(member.member_id)
+    if away_since_ms is not None and at_ms is not None:
+        return _stayed_away(member, at_ms - away_since_ms)
     if silence is None and at_ms is not None and together_after_ms is not None:
         since_ms = at_ms - together_after_ms
         if _is_too_soon(member, previous, since_ms):
@@ -297,6 +306,15 @@ def _static_expired(member: TimelineMember, quiet: Quiet, session_ms: int) -> Ca
         f" timeout is {lasting(session_ms)}"
     )
     return _gone(CauseKind.SESSION_EXPIRED, member, why, _REMEDY_STATIC_EXPIRED)
+
+
+def _stayed_away(member: TimelineMember, away_ms: int) -> Cause:
+    """A static member that left with epoch −2 keeps its place until its session expires (KIP-848, KIP-1071).
+
+    An admin can take it out before; that is rare, and the log does not tell.
+    """
+    why = f"the static member had left to come back {lasting(away_ms)} before, and its session expired"
+    return _gone(CauseKind.SESSION_EXPIRED, member, why, _REMEDY_AWAY)
 
 
 def _expired(member: TimelineMember, quiet_ms: int, silence: Silence, session_ms: int) -> Cause:

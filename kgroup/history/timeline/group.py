@@ -203,6 +203,7 @@ class GroupReplay:
             cut=self._cut,
             clock_from=self._clock_from,
             together_after_ms=self._together_after_ms,
+            away_since=self._modern.away_since if self._modern else {},
         )
         unrevoked_since_ms = self._modern.unrevoked_since if self._modern else {}
         generations = self._timeline.generations

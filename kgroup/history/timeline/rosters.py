@@ -62,6 +62,7 @@ _MEMBER_KEYS = (
     keys.ShareGroupMemberMetadataKey,
     keys.StreamsGroupMemberMetadataKey,
 )
+_AWAY_EPOCH: Final = -2
 _TARGET_MEMBER_KEYS = (
     keys.ConsumerGroupTargetAssignmentMemberKey,
     keys.ShareGroupTargetAssignmentMemberKey,
@@ -174,6 +175,8 @@ class ModernGroup:
     _targets: dict[str, frozenset[Partition]] = field(default_factory=dict)
     _matched: dict[str, frozenset[str]] = field(default_factory=dict)
     unrevoked_since: dict[str, int] = field(default_factory=dict)
+    away_since: dict[str, int] = field(default_factory=dict)
+    """Of static members that have left to come back (epoch −2; KIP-848), since when, epoch ms."""
     handovers: Handovers = field(default_factory=Handovers)
     topic_ids: dict[str, UUID] = field(default_factory=dict)
     """Of the topics that were assigned, by name."""
@@ -201,6 +204,9 @@ class ModernGroup:
         elif isinstance(key, keys.ConsumerGroupCurrentMemberAssignmentKey):
             self._note_revocation(logged, key.member_id, value)
             self._note_owned(logged, key.member_id, value)
+            self._note_absence(logged, key.member_id, value)
+        elif isinstance(key, keys.StreamsGroupCurrentMemberAssignmentKey):
+            self._note_absence(logged, key.member_id, value)
 
     def has_returned(self, key: keys.Key, known: Roster) -> bool:
         """Whether the record of `key`, which was taken, has an instance that `known` has under another id."""
@@ -319,6 +325,19 @@ class ModernGroup:
             self.unrevoked_since.setdefault(member_id, at_ms)
         elif value is not None:
             self.unrevoked_since.pop(member_id, None)
+
+    def _note_absence(self, logged: LoggedEntry, member_id: str, value: values.Value | None) -> None:
+        if not isinstance(
+            value,
+            values.ConsumerGroupCurrentMemberAssignmentValue
+            | values.StreamsGroupCurrentMemberAssignmentValue,
+        ):
+            return  # its tombstone comes with its end, which asks since when it was away
+        at_ms = time_of(logged)
+        if value.member_epoch != _AWAY_EPOCH:
+            self.away_since.pop(member_id, None)
+        elif at_ms is not None:
+            self.away_since.setdefault(member_id, at_ms)
 
 
 def _tasks(tasks: Iterable[TaskIds]) -> Iterable[Partition]:

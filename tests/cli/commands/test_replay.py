@@ -104,6 +104,20 @@ def test_a_static_member_of_a_streams_group_that_is_back_begins_an_epoch(kgroup)
     assert "  4  2026-11-29T04:34:43.698Z  2      0  14.971s  static-restart node-b-1\n" in ended.out
 
 
+@pytest.mark.parametrize(
+    ("capture", "group", "away"), [("4.3.1/lives", "static-848", 5.2), ("4.4.0/protocols", "new-static", 5.6)]
+)
+def test_a_static_member_that_left_to_come_back_and_did_not_has_expired(kgroup, capture, group, away):
+    """Its record had epoch −2; these brokers' session timeout is 6 s, of which up to a second had passed."""
+    last = events_of(kgroup, capture, group)
+    (found,) = (event for event in last if event["event"] == "session-expired")
+    assert found["grade"] == "inferred"
+    assert found["evidence"] == (
+        f"the static member had left to come back {away}s before, and its session expired"
+    )
+    assert not any(event["event"] == "member-gone" for event in last)
+
+
 def events_of(kgroup, capture, group):
     ended = kgroup("replay", str(FIXTURES / capture), "--group", group, "--events", "-o", "jsonl")
     return [json.loads(line) for line in ended.out.splitlines()]
