@@ -138,6 +138,7 @@ def _members(facts: GroupFacts) -> Iterator[str]:
         places = " ".join(f"{topic}:{','.join(map(str, sorted(of)))}" for topic, of in sorted(owned.items()))
         who = printable(member.client_id or member.member_id)
         static = f", instance {printable(member.instance_id)}" if member.instance_id else ""
+        static += ", away (it left to come back)" if member.is_away else ""
         yield f"  {who} on {printable(member.client_host)}{static}: {printable(places) or 'owns nothing'}"
 
 

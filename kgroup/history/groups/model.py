@@ -5,6 +5,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from kgroup.history.groups.topology import Tasks, Topology
+from kgroup.protocol.records.consumer_group import AWAY_EPOCH
 from kgroup.protocol.topic_id import TopicId
 
 
@@ -65,6 +66,11 @@ class Member:
     is_classic: bool | None = None
     tasks: Tasks | None = None
     notes: tuple[str, ...] = ()
+
+    @property
+    def is_away(self) -> bool:
+        """Whether it is a static member that has left to come back: nobody reads what it owns until then."""
+        return self.epoch == AWAY_EPOCH
 
 
 class ReconciliationState(StrEnum):

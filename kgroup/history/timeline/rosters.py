@@ -17,7 +17,7 @@ from kgroup.protocol.connect_protocol import (
     decode_worker_state,
 )
 from kgroup.protocol.records import keys, values
-from kgroup.protocol.records.consumer_group import TopicPartitions
+from kgroup.protocol.records.consumer_group import AWAY_EPOCH, TopicPartitions
 from kgroup.protocol.records.entries import LoggedEntry, OffsetsEntry
 from kgroup.protocol.records.streams_group import TaskIds
 from kgroup.protocol.topic_id import topic_id_text
@@ -62,7 +62,6 @@ _MEMBER_KEYS = (
     keys.ShareGroupMemberMetadataKey,
     keys.StreamsGroupMemberMetadataKey,
 )
-_AWAY_EPOCH: Final = -2
 _TARGET_MEMBER_KEYS = (
     keys.ConsumerGroupTargetAssignmentMemberKey,
     keys.ShareGroupTargetAssignmentMemberKey,
@@ -334,7 +333,7 @@ class ModernGroup:
         ):
             return  # its tombstone comes with its end, which asks since when it was away
         at_ms = time_of(logged)
-        if value.member_epoch != _AWAY_EPOCH:
+        if value.member_epoch != AWAY_EPOCH:
             self.away_since.pop(member_id, None)
         elif at_ms is not None:
             self.away_since.setdefault(member_id, at_ms)

@@ -1,8 +1,12 @@
 """Values that a consumer-protocol group (KIP-848) writes to the offsets topic."""
 
 from dataclasses import dataclass
+from typing import Final
 
 from kgroup.protocol.topic_id import TopicId
+
+AWAY_EPOCH: Final = -2
+"""The epoch of a static member that has left to come back, of a consumer or a streams group."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

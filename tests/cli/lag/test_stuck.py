@@ -178,6 +178,15 @@ def test_a_page_by_burrows_rules(kgroup):
     assert "stopped {" in ended.out
 
 
+def test_a_page_says_which_static_member_is_away(kgroup):
+    ended = kgroup("lag-report", str(FIXTURES / "4.4.0/protocols"), "--explain", "flow-static", "-q")
+    members = {line.split(", instance ")[1] for line in ended.out.splitlines() if ", instance " in line}
+    assert members == {
+        "node-a-1, away (it left to come back): flow-static-tally-repartition:1 payments:0,2",
+        "node-b-1: flow-static-tally-repartition:0,2 payments:1",
+    }
+
+
 def test_a_page_on_a_share_group(kgroup):
     ended = kgroup("lag-report", str(FIXTURES / "4.3.1/lives"), "--explain", "share-queue", "-q")
     lines = ended.out.splitlines()
