@@ -109,15 +109,15 @@ def joins(joined: Iterable[TimelineMember], previous: Roster | None) -> list[Cau
     ]
 
 
-def static_restart(old: str, new: TimelineMember, kind: GroupKind) -> Cause:
+def static_restart(old: str, new: TimelineMember) -> Cause:
     """A static member under a new id: one that joins without an id while the old one counts as a member.
 
     Kafka's consumer does so after a restart, and when it polls again after max.poll.interval.ms: a static
     member sends no LeaveGroup then, and forgets its id. The process that had the id before is fenced off.
-    Where the broker assigns, a client has one id as long as it lives, and gets the place of another only
-    after that has left with epoch −2 (KIP-848; else UNRELEASED_INSTANCE_ID).
+    A client of a newer protocol, whose session timeout is the broker's, has one id as long as it lives, and
+    gets the place of another only after that has left with epoch −2 (KIP-848; else UNRELEASED_INSTANCE_ID).
     """
-    if kind is not GroupKind.CLASSIC and new.session_timeout_ms is None:
+    if new.session_timeout_ms is None:
         why, remedy = "another client took its place, after the one before had left to come back", None
     else:
         why = "it restarted, or polled again after max.poll.interval.ms, or a second process has"

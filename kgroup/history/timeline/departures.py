@@ -175,7 +175,7 @@ def why_renamed(
     One whose session has expired comes back with a new id too, by itself, and if that happens before the
     round ends no record has the group without it.
     """
-    restart = static_restart(old.member_id, new, current.kind)
+    restart = static_restart(old.member_id, new)
     if previous.kind is not GroupKind.CLASSIC or old.session_timeout_ms is None:
         return restart
     silence = silence_of(evidence.tracks, old.owned, previous.offset)
@@ -196,7 +196,7 @@ def why_renamed_between_rounds(
 
     An earlier one may have, without living to the end of the round that this made.
     """
-    restart = static_restart(old.member_id, new, current.kind)
+    restart = static_restart(old.member_id, new)
     if previous.leader_epoch == current.leader_epoch:
         return restart
     return _or_expired(restart, old.session_timeout_ms)

@@ -150,7 +150,6 @@ class GroupReplay:
         if isinstance(key, EPOCH_KEYS):
             assert isinstance(value, GroupEpoch)
             if value.epoch != self._modern.epoch:
-                self._returned = None  # with a new epoch, it is one of the reasons for it
                 self._close_modern()
                 self._modern.begin(value)
                 self._begin(self._modern.roster(logged))
@@ -171,6 +170,8 @@ class GroupReplay:
             for member in self._modern.roster(logged).members
             if member.instance_id and member.member_id not in known
         }
+        if not come:
+            return  # an epoch began with it, of which it is a cause
         members = tuple(come.get(member.instance_id or "", member) for member in previous.members)
         roster = replace(previous, members=members, at_ms=time_of(logged), offset=logged.offset)
         self._same_generation(logged, previous, replace(roster, leader_epoch=logged.leader_epoch))
