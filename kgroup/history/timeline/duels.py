@@ -30,10 +30,14 @@ _REMEDY = (
 
 
 def find_duels(takeovers: Sequence[Takeover]) -> Iterator[Pattern]:
-    """A pattern for each run of takeovers of one instance that one process cannot have made."""
+    """A pattern for each run of takeovers of one instance that one process cannot have made.
+
+    Where the broker assigns, nobody is pushed out: a second process is refused (UNRELEASED_INSTANCE_ID).
+    """
     of_instance: defaultdict[str, list[Takeover]] = defaultdict(list)
     for takeover in takeovers:
-        of_instance[takeover.instance_id].append(takeover)
+        if not takeover.was_free:
+            of_instance[takeover.instance_id].append(takeover)
     for instance_id in sorted(of_instance):
         for run in _runs(of_instance[instance_id]):
             if len(run) >= _TAKEOVERS_MIN and (why := _proof(run)) is not None:

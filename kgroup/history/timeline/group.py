@@ -267,6 +267,7 @@ class GroupReplay:
                     after=(new.client_id, new.client_host),
                     quiet_ms=quiet_ms,
                     usual_ms=usual_interval_ms(self._tracks, old.owned),
+                    was_free=new.session_timeout_ms is None,
                 )
             )
 

@@ -275,6 +275,7 @@ class Takeover:
 
     `quiet_ms` is the time since the old member's last commit, None if it made none; `usual_ms` the usual time
     between commits of its partitions. `before` and `after` are client id and host as the group has them.
+    `was_free` says that the old member had left to come back, as it must where the broker assigns (KIP-848).
     """
 
     instance_id: str
@@ -286,6 +287,7 @@ class Takeover:
     after: tuple[str, str]
     quiet_ms: int | None
     usual_ms: int | None
+    was_free: bool = False
 
     @property
     def took_a_living_one(self) -> bool:

@@ -107,3 +107,14 @@ def test_a_dynamic_member_that_is_gone_has_not_been_away() -> None:
     world.beat("m1", -1)
     [cause] = last_causes(world)
     assert (cause.grade, cause.member_ids) == (Grade.UNKNOWN, ("m1",))
+
+
+def test_whoever_restarts_again_and_again_fights_nobody() -> None:
+    world = static_world()
+    for number in range(9):
+        world.beat(f"a{number + 1}", -2, instance_id="a")
+        world.join(f"a{number + 2}", "orders", instance_id="a")
+        world.advance(SHORTER_MS)
+        world.settle(f"a{number + 2}", "b1")
+    assert [each.was_free for each in timeline(world).takeovers] == [True] * 9
+    assert timeline(world).patterns == ()
