@@ -72,6 +72,8 @@ class Described:
     rebalancing: set[str] = field(default_factory=set)
     refused: dict[tuple[str, str], str] = field(default_factory=dict)
     types: dict[str, tuple[str, str]] = field(default_factory=dict)
+    streams_lags: dict[tuple[str, str, int], int] = field(default_factory=dict)
+    """Of `kafka-streams-groups`: group, topic and partition to lag."""
 
 
 def read_described(path: Path) -> Described:
@@ -81,6 +83,10 @@ def read_described(path: Path) -> Described:
         arguments = command.split()
         if "GroupsCommand" in command:
             _read_types(lines, described)
+        elif "StreamsGroupCommand" in command:
+            _read_streams_lags(arguments, lines, described)
+        elif TOOL not in command:
+            continue  # the tool of share groups
         elif "--list" in arguments:
             described.listed += [line for line in lines if line and not line.startswith("Note:")]
         elif "--describe" in arguments:
@@ -120,6 +126,15 @@ def _read_describe(arguments: list[str], group: str | None, lines: list[str], de
             described.members.append(_member_line(group, header, line))
         else:
             described.offsets.append(_offset_line(group, header, line))
+
+
+def _read_streams_lags(arguments: list[str], lines: list[str], described: Described) -> None:
+    if {"--members", "--state", "--topology"} & set(arguments):
+        return
+    for line in lines:
+        if line and not line.startswith("GROUP "):
+            group, topic, partition, lag = line.split()
+            described.streams_lags[group, topic, int(partition)] = int(lag)
 
 
 def _offset_line(group: str | None, header: str, line: str) -> OffsetLine:

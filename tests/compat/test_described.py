@@ -3,7 +3,7 @@
 import pytest
 
 from tests.compat.captures import FIXTURES, NAMES, described
-from tests.compat.described import DescribedError, MemberLine, OffsetLine, StateLine, read_described
+from tests.compat.described import TOOL, DescribedError, MemberLine, OffsetLine, StateLine, read_described
 
 
 def first(lines, group):
@@ -17,7 +17,10 @@ def test_every_file_is_read_to_the_end(name):
     assert len(read.offsets) == sum(
         line.rstrip().count(" ") > 5 and any(cell.isdigit() for cell in line.split()[1:3])
         for answer in answers.split("\n$ ")
-        if "--describe" in answer and "--members" not in answer and "--state" not in answer
+        if TOOL in answer.partition("\n")[0]
+        and "--describe" in answer
+        and "--members" not in answer
+        and "--state" not in answer
         for line in answer.splitlines()[1:]
         if not line.startswith(("\tat", "Error", "Note", "java.", "org.", "Consumer", "Caused", "$"))
     )

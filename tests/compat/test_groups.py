@@ -75,7 +75,7 @@ def test_members_are_the_brokers(name):
                 member.get("consumerId") or member["memberId"],
                 member["clientId"],
                 member.get("host") or member["clientHost"],
-                member.get("groupInstanceId"),
+                member.get("groupInstanceId") or member.get("instanceId"),
             )
             for member in said["members"]
         )

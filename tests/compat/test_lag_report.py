@@ -26,7 +26,7 @@ DELETED_WITHOUT_TOMBSTONES = {
 # A rebalance fell between Kafka's tool and the stop of the broker: what was the one's is the other's now.
 TAKEN_OVER = {"1.1.1/lives": {("mixed-clients", "clicks.web", 1): ("mixed-rd", "mixed-java")}}
 # Groups with offsets that `kafka-consumer-groups` does not list, because they are not of its kind.
-NOT_CONSUMERS = {"4.3.1/lives": {"flow-tally"}}
+NOT_CONSUMERS = {"4.3.1/lives": {"flow-tally"}, "4.4.0/protocols": {"flow", "flow-refused", "flow-static"}}
 
 
 def place(row):
@@ -78,10 +78,19 @@ def test_0_10_1_shows_no_more_than_what_members_own(name):
 def test_groups_of_other_kinds_are_reported_too(name):
     tool = {line.group for line in described(name).offsets}
     assert {row.group for row in report(name).rows} - tool == NOT_CONSUMERS[name]
-    # Task 1_2 has committed repartition partition 2; 1_0 and 1_1 have found nothing in theirs to commit.
-    assert [
-        (row.topic, row.partition, *numbers(row)) for row in report(name).rows if row.group == "flow-tally"
-    ] == [
+
+
+def test_rows_of_streams_groups_are_those_of_kafkas_tool_for_them():
+    name = "4.4.0/protocols"
+    ours = {place(row): row.lag for row in report(name).rows if row.group in NOT_CONSUMERS[name]}
+    assert ours == described(name).streams_lags
+    assert len(ours) == 16
+
+
+def test_partitions_of_a_streams_group_that_nobody_committed_are_rows():
+    """Task 1_2 has committed repartition partition 2; 1_0 and 1_1 have found nothing in theirs to commit."""
+    rows = [row for row in report("4.3.1/lives").rows if row.group == "flow-tally"]
+    assert [(row.topic, row.partition, *numbers(row)) for row in rows] == [
         ("flow-tally-tally-repartition", 0, None, 0, None),
         ("flow-tally-tally-repartition", 1, None, 0, None),
         ("flow-tally-tally-repartition", 2, 288, 288, 0),
