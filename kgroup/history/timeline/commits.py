@@ -71,11 +71,11 @@ class Silence:
     turn) and each one moved forward.
 
     `longest_ms` is the longest interval, but for one hiccup among many; None with too few. `hiccup_ms` is the
-    longest of all. `commits_idle`: commits continue where nothing is read, as those of clients that commit by
-    the clock. With that or a rhythm, a silence is no lack of records. `moved` says that each commit but the
-    last moved forward, `stopped_reading` that the last one came in its turn and moved on by much less than
-    those before: the client lived, and read no more. `partition` has the last commit, of `last_offset`;
-    commits moved on by `per_ms` records a ms.
+    longest of all, `stalled_ms` the one before the last commit. `commits_idle`: commits continue where
+    nothing is read, as those of clients that commit by the clock. With that or a rhythm, a silence is no lack
+    of records. `moved` says that each commit but the last moved forward, `stopped_reading` that the last one
+    came in its turn and moved on by much less than those before: the client lived, and read no more.
+    `partition` has the last commit, of `last_offset`; commits moved on by `per_ms` records a ms.
     """
 
     last_ms: int
@@ -84,6 +84,7 @@ class Silence:
     in_rhythm: bool
     longest_ms: int | None = None
     hiccup_ms: int = 0
+    stalled_ms: int = 0
     commits_idle: bool = False
     moved: bool = False
     stopped_reading: bool = False
@@ -117,6 +118,7 @@ def silence_of(
         in_rhythm,
         longest_ms=intervals[-2] if len(intervals) >= _HICCUP_AMONG_MIN else intervals[-1],
         hiccup_ms=intervals[-1],
+        stalled_ms=latest.intervals_ms[-1],
         commits_idle=_commits_idle(since),
         moved=all(list(latest.advances)[:-1]),
         stopped_reading=_stopped_reading(since),

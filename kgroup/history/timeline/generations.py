@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from kgroup.history.timeline import causes
 from kgroup.history.timeline.departures import Evidence, departure, why_renamed
+from kgroup.history.timeline.kept_ids import stalls
 from kgroup.history.timeline.model import Cause, CauseKind, Generation, Grade, Roster, SilentDeparture
 from kgroup.history.timeline.pending_members import pending_member
 
@@ -87,6 +88,7 @@ def _changes(
         departure(member, previous, roster, evidence, unrevoked_since.pop(member.member_id, None))
         for member in generation.left
     ]
+    generation.stalls = stalls(generation.left, previous, evidence.tracks)
     generation.silent = tuple(one for one in departures if isinstance(one, SilentDeparture))
     changes += [one.cause if isinstance(one, SilentDeparture) else one for one in departures]
     changes += causes.subscription_changes(previous, roster)

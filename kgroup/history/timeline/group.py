@@ -14,6 +14,7 @@ from kgroup.history.timeline.commits import Committed, CommitTrack, silence_of, 
 from kgroup.history.timeline.departures import Evidence, why_renamed_between_rounds
 from kgroup.history.timeline.duels import find_duels
 from kgroup.history.timeline.generations import begun, finish_round
+from kgroup.history.timeline.kept_ids import settle_returns
 from kgroup.history.timeline.model import Cause, CommitGap, Generation, Partition, Roster, Takeover, Timeline
 from kgroup.history.timeline.patterns import find_patterns
 from kgroup.history.timeline.poll_intervals import settle
@@ -115,6 +116,7 @@ class GroupReplay:
         if not timeline.has_group_records and timeline.commits:
             timeline.occurrences.insert(0, incidents.no_membership(timeline))
         settle(timeline.generations, self._first_commits)
+        settle_returns(timeline.generations)
         incidents.settle_resets(timeline)
         timeline.takeovers = tuple(self._takeovers)
         timeline.patterns = (*find_patterns(timeline, self._tracks), *find_duels(self._takeovers))

@@ -1,5 +1,6 @@
 """A group's replayed log as values: generations, changes, their causes, and how sure those are."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
@@ -216,7 +217,8 @@ class Generation:
 
     `unfinished` counts generations whose number was used and which never got an assignment. `cut` says that
     compaction or damage took records between the last generation and this one. `commits` counts those until
-    the next. `silent` are departures of which more is known once the log has been read. `waits` begin with
+    the next. `silent` are departures of which more is known once the log has been read. `stalls` has how long
+    (ms) some that are gone had committed nothing before their last commit, by member id. `waits` begin with
     a target of this epoch.
     """
 
@@ -226,6 +228,7 @@ class Generation:
     replaced: tuple[tuple[str, str], ...] = ()
     causes: tuple[Cause, ...] = ()
     silent: tuple[SilentDeparture, ...] = ()
+    stalls: Mapping[str, int] = field(default_factory=dict)
     moved: Moved = NOTHING_MOVED
     leader_changed: bool = False
     since_previous_ms: int | None = None

@@ -5,7 +5,7 @@ other clients have a timeout of their own there and do not leave. The LeaveGroup
 silence that fits (`silences.py`) is not enough: a consumer that had nothing to read for as long may just have
 been shut down, as autoscalers do after five minutes, which is also the default of the interval. Either the
 client commits even when it has read nothing, or records waited for whoever took over, or the same client came
-back under a new id.
+back under a new id, or under its own.
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,7 +28,7 @@ from kgroup.history.timeline.silences import Quiet, may_have_expired
 _UNLIKELY = 0.01
 _COMES_BACK_MS = 600_000
 _BACKLOG_MIN = 10
-_REMEDY = (
+REMEDY = (
     "Raise max.poll.interval.ms above the time the slowest batch takes, lower max.poll.records, or do slow"
     " work in a separate thread while the consumer is paused and keeps polling."
 )
@@ -85,7 +85,7 @@ def settle(generations: Sequence[Generation], first_commits: FirstCommits) -> No
     silent = [(number, one) for number, generation in enumerate(generations) for one in generation.silent]
     if not silent:
         return
-    backs = {id(one): _comes_back(generations, number, one.member) for number, one in silent}
+    backs = {id(one): _return_of(generations, number, one.member) for number, one in silent}
     proven = {
         id(one): why
         for number, one in silent
@@ -112,7 +112,7 @@ def _is_certain(one: SilentDeparture, generation: Generation, first_commits: Fir
 
 
 def _support(
-    one: SilentDeparture, generation: Generation, first_commits: FirstCommits, comes_back: bool
+    one: SilentDeparture, generation: Generation, first_commits: FirstCommits, came_back: str | None
 ) -> str | None:
     """The reason why it was not just shut down while it had nothing to read; None without one."""
     if one.commits_idle:
@@ -120,7 +120,7 @@ def _support(
     if _records_went_on(one, generation, first_commits):
         stopped = "it committed once more after it had read its last, and " if one.stopped_reading else ""
         return f"{stopped}records of {one.partition} kept coming, and waited for the next reader"
-    return "the same client came back under a new id" if comes_back else None
+    return came_back
 
 
 def _records_went_on(one: SilentDeparture, generation: Generation, first_commits: FirstCommits) -> bool:
@@ -136,40 +136,44 @@ def _records_went_on(one: SilentDeparture, generation: Generation, first_commits
     return 4 * since_ms <= one.quiet_ms and 4 * more >= 3 * one.per_ms * (first.at_ms - one.last_ms)
 
 
-def _comes_back(generations: Sequence[Generation], number: int, member: TimelineMember) -> bool:
-    """Whether the client joins again soon, with a name that no other member of its time had."""
+def _return_of(generations: Sequence[Generation], number: int, member: TimelineMember) -> str | None:
+    """That the client joins again soon: under its id, or with a name that no other member of its time had."""
     before, gone = generations[number - 1].roster, generations[number].roster
-    if sum(other.identity == member.identity for other in before.members) != 1 or gone.at_ms is None:
-        return False
+    if gone.at_ms is None:
+        return None
+    has_own_name = sum(other.identity == member.identity for other in before.members) == 1
     for generation in generations[number:]:
         at_ms = generation.roster.at_ms
         if at_ms is None or at_ms - gone.at_ms > max(_COMES_BACK_MS, 2 * (member.rebalance_timeout_ms or 0)):
-            return False
-        if any(other.identity == member.identity for other in generation.joined):
-            return True
-    return False
+            return None
+        if any(other.member_id == member.member_id for other in generation.joined):
+            return "the same client came back under the same id"
+        if has_own_name and any(other.identity == member.identity for other in generation.joined):
+            return "the same client came back under a new id"
+    return None
 
 
 def _by_the_others(
     one: SilentDeparture,
     silent: Sequence[SilentDeparture],
     proven: Mapping[int, str],
-    backs: Mapping[int, bool],
+    backs: Mapping[int, str | None],
 ) -> str | None:
     """The evidence of other departures of the same client about one that may have gone another way as well.
 
     A process that dies is silent for its session and a part of its rhythm more. That its silence reaches the
     poll interval each time, where that is longer, is soon unlikely.
     """
-    if not backs[id(one)]:
+    came_back = backs[id(one)]
+    if came_back is None:
         return None
     same = [each for each in silent if each.member.identity == one.member.identity and backs[id(each)]]
     known = sum(id(each) in proven for each in same)
     if known > one.may_have_left:
         times = "another time" if known == 1 else f"{known} other times"
-        return f"the same client came back under a new id, and did not poll {times}"
+        return f"{came_back}, and did not poll {times}"
     if not one.may_have_left and prod(_chance_of_reaching(each) for each in same) < _UNLIKELY:
-        return f"the same client came back under a new id, and was silent for that long {len(same)} times"
+        return f"{came_back}, and was silent for that long {len(same)} times"
     return None
 
 
@@ -189,6 +193,6 @@ def _replace(generation: Generation, one: SilentDeparture, why: str) -> None:
         grade=Grade.INFERRED,
         evidence=f"{one.cause.evidence}; {why}",
         alternatives=(),
-        remedy=_REMEDY,
+        remedy=REMEDY,
     )
     generation.causes = tuple(settled if cause is one.cause else cause for cause in generation.causes)

@@ -194,7 +194,9 @@ class ConsumerWorld:
 
     # ---- offsets and looking ------------------------------------------------------------------
 
-    def commit(self, member: str, epoch: int, partition: int = 0, *, is_old: bool = False) -> ErrorCode:
+    def commit(
+        self, member: str, epoch: int, partition: int = 0, *, offset: int = 5, is_old: bool = False
+    ) -> ErrorCode:
         """Commit one offset of orders; `is_old`: by an api that knows no epochs."""
         return self._commit(
             OffsetCommit(
@@ -203,7 +205,7 @@ class ConsumerWorld:
                 member_id=member,
                 group_instance_id=None,
                 retention_time_ms=-1,
-                topics=_offset_of_orders(partition),
+                topics=_offset_of_orders(partition, offset),
                 knows_group_not_found=not is_old,
             )
         )
@@ -244,11 +246,11 @@ class ConsumerWorld:
         ]
 
 
-def _offset_of_orders(partition: int) -> tuple[CommitTopic, ...]:
-    offset = CommitPartition(
-        partition_index=partition, committed_offset=5, committed_leader_epoch=-1, committed_metadata=""
+def _offset_of_orders(partition: int, offset: int = 5) -> tuple[CommitTopic, ...]:
+    committed = CommitPartition(
+        partition_index=partition, committed_offset=offset, committed_leader_epoch=-1, committed_metadata=""
     )
-    return (CommitTopic(name="orders", topic_id=ORDERS, partitions=(offset,)),)
+    return (CommitTopic(name="orders", topic_id=ORDERS, partitions=(committed,)),)
 
 
 def classic_join(member_id: str, claims: list[tuple[str, int]], **fields: Any) -> JoinGroup:
