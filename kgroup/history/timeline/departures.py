@@ -103,6 +103,35 @@ def departure(
     unrevoked_since_ms: int | None = None,
 ) -> Cause | SilentDeparture:
     """The same as `why_gone`, with the silence where what comes later in the log may decide."""
+    verdict = _departure(member, previous, current, evidence, unrevoked_since_ms)
+    if evidence.cut or unrevoked_since_ms is not None or not _has_no_deadline_of_rounds(member, current):
+        return verdict
+    if isinstance(verdict, SilentDeparture):
+        return replace(verdict, cause=_without_rebalance_timeout(verdict.cause))
+    return _without_rebalance_timeout(verdict)
+
+
+def _has_no_deadline_of_rounds(member: TimelineMember, current: Roster) -> bool:
+    """Whether the rebalance timeout runs only while the member owes partitions, which its record says.
+
+    So it is in consumer groups (KIP-848), but for members that still speak the classic protocol. Nobody gives
+    anything up in a share group. Of streams groups, what their members owe is not followed here.
+    """
+    return current.kind in (GroupKind.CONSUMER, GroupKind.SHARE) and member.session_timeout_ms is None
+
+
+def _without_rebalance_timeout(cause: Cause) -> Cause:
+    left = tuple(each for each in cause.alternatives if each is not CauseKind.REBALANCE_TIMEOUT)
+    return replace(cause, alternatives=left)
+
+
+def _departure(
+    member: TimelineMember,
+    previous: Roster,
+    current: Roster,
+    evidence: Evidence,
+    unrevoked_since_ms: int | None,
+) -> Cause | SilentDeparture:
     at_ms = None if evidence.history_lost else current.at_ms
     tracks, together_after_ms = evidence.tracks, evidence.together_after_ms
     silence = silence_of(tracks, member.owned, previous.offset)

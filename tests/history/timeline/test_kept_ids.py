@@ -124,3 +124,21 @@ def test_who_went_silent_for_its_poll_interval_and_is_back_under_its_id_had_not_
     cause = departure(world)
     assert (cause.kind, cause.grade) == (CauseKind.POLL_INTERVAL_EXCEEDED, Grade.INFERRED)
     assert cause.evidence.endswith("; the same client came back under the same id")
+
+
+@pytest.mark.parametrize("owes", [False, True])
+def test_a_rebalance_timeout_takes_out_only_who_owes_partitions(owes: bool) -> None:
+    """The timer runs from when a member is told to give some up until it has."""
+    world = ConsumerWorld()
+    world.join("m1", "orders")
+    world.settle("m1")
+    world.join("m2", "orders")
+    if owes:
+        assert world.beat("m1").assignment is not None
+    else:
+        world.settle("m1", "m2")
+    world.beat("m1", -1)
+    cause = departure(world)
+    assert cause.kind is CauseKind.MEMBER_GONE
+    others = (CauseKind.REBALANCE_TIMEOUT,) if owes else ()
+    assert cause.alternatives == (CauseKind.LEAVE, CauseKind.SESSION_EXPIRED, *others)
