@@ -10,11 +10,12 @@ from typing import Final
 from kgroup.api.names import matches_any
 from kgroup.errors import InputError
 from kgroup.log.files.entries import ReadRecord
+from kgroup.protocol.group_hash import OFFSETS_TOPIC
 from kgroup.protocol.records.codec import decode_key
 from kgroup.protocol.records.entries import OffsetsEntry, RecordType, TransactionMarker, Undecodable
 from kgroup.protocol.records.keys import Key, OffsetCommitKey, group_of
 from kgroup.protocol.records.values import OffsetCommitValue
-from kgroup.protocol.share_state import ShareStateType
+from kgroup.protocol.share_state import SHARE_STATE_TOPIC, ShareStateType
 
 CONTROL: Final = "control"
 UNDECODED: Final = "undecoded"
@@ -22,6 +23,10 @@ EMPTY_BATCH: Final = "empty-batch"
 RecordTypes = RecordType | ShareStateType
 """The types of records in the offsets topic, and in that of share groups' state."""
 
+_TOPICS: Final[dict[str, type[RecordTypes]]] = {
+    OFFSETS_TOPIC: RecordType,
+    SHARE_STATE_TOPIC: ShareStateType,
+}
 _TOPIC: Final = re.compile(r"(?P<topic>[^:]+)(?::(?P<partitions>[0-9]{1,10}(?:,[0-9]{1,10})*))?")
 
 
@@ -107,6 +112,10 @@ def parse_types(given: Sequence[str], of: type[RecordTypes] = RecordType) -> fro
         else:
             names = [name for name in known if fnmatchcase(name, wanted)]
         if not names:
+            for topic, others in _TOPICS.items():
+                if others is not of and wanted in map(type_name_of, others):
+                    here = next(name for name, each in _TOPICS.items() if each is of)
+                    raise InputError(f"--type {text}: a type of {topic}, and these are records of {here}")
             near = get_close_matches(wanted, known, n=3) or known
             raise InputError(f"--type {text}: no such record type; is it {', '.join(near)}?")
         types.update(names)

@@ -448,6 +448,11 @@ def test_a_reader_that_has_enough_ends_it_quietly():
         ([str(LIVES / "clicks.web-0")], 1, "of topic clicks.web"),
         ([str(LIVES), "--type", "ofset-comit"], 2, "no such record type; is it offset-commit"),
         ([str(LIVES), "--type", "9"], 2, "--type 9: no such record type"),
+        (
+            [str(LIVES), "--type", "share-snapshot"],
+            2,
+            "--type share-snapshot: a type of __share_group_state, and these are records of __consumer",
+        ),
         ([str(LIVES), "--topic", "orders:x"], 2, "--topic orders:x: give TOPIC or TOPIC:PARTITION"),
         ([str(LIVES), "--since", "yesterday"], 2, "--since yesterday: not a time; give an ISO time"),
         ([str(LIVES), "--until", "1700000000"], 2, "--until 1700000000: not a time"),
