@@ -34,11 +34,9 @@ def cases(path: Path) -> Iterator[Case]:
     for folder in folders:
         try:
             story = read_story(folder)
-            answers = find_in(folder, story.stopped_ms)
+            yield from story_cases(story, find_in(folder, story.stopped_ms))
         except (KgroupError, ValueError, KeyError) as error:
             yield Case(str(folder), f"{type(error).__name__}: {error}")
-            continue
-        yield from story_cases(story, answers)
 
 
 def story_cases(story: Story, answers: Found) -> Iterator[Case]:

@@ -1,5 +1,7 @@
 """Every capture that has a diary: replay and findings name what was done, and accuse nobody else."""
 
+import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -141,3 +143,14 @@ def test_a_status_without_a_finding_and_a_finding_without_a_status_contradict_ea
 def test_a_folder_without_a_diary_is_no_story(tmp_path):
     with pytest.raises(VectorError):
         list(stories.cases(tmp_path))
+
+
+def test_a_diary_whose_condition_lacks_a_field_is_one_failing_case(tmp_path):
+    capture = tmp_path / "protocols"
+    shutil.copytree(FIXTURES / "4.4.0" / "protocols", capture)
+    story = json.loads((capture / "story.json").read_text(encoding="utf-8"))
+    for condition in story["truth"]:
+        condition.pop("topic", None)
+    (capture / "story.json").write_text(json.dumps(story), encoding="utf-8")
+    *_, last = stories.cases(tmp_path)
+    assert last.failure == "KeyError: 'topic'"
