@@ -23,9 +23,9 @@ EMPTY_BATCH: Final = "empty-batch"
 RecordTypes = RecordType | ShareStateType
 """The types of records in the offsets topic, and in that of share groups' state."""
 
-_TOPICS: Final[dict[str, type[RecordTypes]]] = {
-    OFFSETS_TOPIC: RecordType,
-    SHARE_STATE_TOPIC: ShareStateType,
+_TOPIC_OF: Final[dict[type[RecordTypes], str]] = {
+    RecordType: OFFSETS_TOPIC,
+    ShareStateType: SHARE_STATE_TOPIC,
 }
 _TOPIC: Final = re.compile(r"(?P<topic>[^:]+)(?::(?P<partitions>[0-9]{1,10}(?:,[0-9]{1,10})*))?")
 
@@ -112,9 +112,9 @@ def parse_types(given: Sequence[str], of: type[RecordTypes] = RecordType) -> fro
         else:
             names = [name for name in known if fnmatchcase(name, wanted)]
         if not names:
-            for topic, others in _TOPICS.items():
+            for others, topic in _TOPIC_OF.items():
                 if others is not of and wanted in map(type_name_of, others):
-                    here = next(name for name, each in _TOPICS.items() if each is of)
+                    here = _TOPIC_OF[of]
                     raise InputError(f"--type {text}: a type of {topic}, and these are records of {here}")
             near = get_close_matches(wanted, known, n=3) or known
             raise InputError(f"--type {text}: no such record type; is it {', '.join(near)}?")

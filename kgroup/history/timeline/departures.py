@@ -104,14 +104,14 @@ def departure(
 ) -> Cause | SilentDeparture:
     """The same as `why_gone`, with the silence where what comes later in the log may decide."""
     verdict = _departure(member, previous, current, evidence, unrevoked_since_ms)
-    if evidence.cut or unrevoked_since_ms is not None or not _has_no_deadline_of_rounds(member, current):
+    if evidence.cut or unrevoked_since_ms is not None or not _times_out_only_in_debt(member, current):
         return verdict
     if isinstance(verdict, SilentDeparture):
         return replace(verdict, cause=_without_rebalance_timeout(verdict.cause))
     return _without_rebalance_timeout(verdict)
 
 
-def _has_no_deadline_of_rounds(member: TimelineMember, current: Roster) -> bool:
+def _times_out_only_in_debt(member: TimelineMember, current: Roster) -> bool:
     """Whether the rebalance timeout runs only while the member owes partitions, which its record says.
 
     So it is in consumer groups (KIP-848), but for members that still speak the classic protocol. Nobody gives

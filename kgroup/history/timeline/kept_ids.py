@@ -7,7 +7,6 @@ Java's consumer leaves when the interval is over (`poll_intervals.py`). One whos
 well, once it hears that it is unknown.
 """
 
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -48,16 +47,17 @@ def stalls(
 
 def settle_returns(generations: Sequence[Generation]) -> None:
     """Say of those that are gone that they came back under their ids, and why they left, where that tells."""
-    joins: defaultdict[str, list[int]] = defaultdict(list)
-    for number, generation in enumerate(generations):
-        if generation.roster.kind is not GroupKind.CLASSIC:
-            for member in generation.joined:
-                joins[member.member_id].append(number)
+    last_joins = {
+        member.member_id: number
+        for number, generation in enumerate(generations)
+        if generation.roster.kind is not GroupKind.CLASSIC
+        for member in generation.joined
+    }
     for number, generation in enumerate(generations):
         back = {
             member.member_id: member
             for member in generation.left
-            if member.instance_id is None and any(later > number for later in joins.get(member.member_id, ()))
+            if member.instance_id is None and last_joins.get(member.member_id, number) > number
         }
         if back:
             generation.causes = tuple(_settled(cause, generation, back) for cause in generation.causes)

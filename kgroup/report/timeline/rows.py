@@ -93,12 +93,11 @@ def event_table(several: bool) -> tuple[Column, ...]:
 def generation_rows(timelines: Iterable[Timeline], *, table: bool) -> Iterator[Row]:
     """A row per generation, groups by id, generations in log order."""
     for timeline in timelines:
-        before: tuple[TimelineMember, ...] = ()
+        clients = client_ids(timeline) if table else {}
         for generation in timeline.generations:
             yield (
-                _table_row(timeline, generation, before) if table else _generation_row(timeline, generation)
+                _table_row(timeline, generation, clients) if table else _generation_row(timeline, generation)
             )
-            before = generation.roster.members
 
 
 def event_rows(timelines: Iterable[Timeline]) -> Iterator[Row]:
@@ -173,12 +172,7 @@ def counted_names(names: Sequence[str]) -> str:
     return ", ".join([*shown, *more])
 
 
-def _table_row(timeline: Timeline, generation: Generation, before: Iterable[TimelineMember]) -> Row:
-    """The row, of a generation that had the members `before` before it."""
-    clients = {
-        member.member_id: member.instance_id or member.client_id
-        for member in (*before, *generation.joined, *generation.roster.members)
-    }
+def _table_row(timeline: Timeline, generation: Generation, clients: dict[str, str]) -> Row:
     causes = "; ".join(cause_text(cause, clients) for cause in generation.causes)
     notes = [f"{generation.unfinished} rounds unfinished"] if generation.unfinished else []
     notes += ["log cut before"] if generation.cut else []

@@ -10,15 +10,18 @@ POLL_INTERVAL_MS = 10_000
 RHYTHM_MS = 1_000
 
 
-def world_in_rhythm() -> ConsumerWorld:
-    """Two members, of which `m1` commits every second."""
-    world = ConsumerWorld(consumer_session_timeout_ms=30_000)
+def world_in_rhythm(
+    *, session_ms: int = 60_000, interval_ms: int = POLL_INTERVAL_MS, rhythm_ms: int = RHYTHM_MS
+) -> ConsumerWorld:
+    """Two members, of which `m1` has committed eight times in a rhythm."""
+    world = ConsumerWorld(consumer_session_timeout_ms=session_ms)
     for member in ("m1", "m2"):
-        world.join(member, "orders", rebalance_timeout_ms=POLL_INTERVAL_MS)
+        world.join(member, "orders", rebalance_timeout_ms=interval_ms)
     world.settle("m1", "m2")
     for _ in range(8):
         commit(world)
-        world.advance(RHYTHM_MS)
+        world.advance(rhythm_ms)
+        world.settle("m1", "m2")
     return world
 
 
@@ -83,33 +86,20 @@ def test_another_member_that_comes_tells_nothing_of_who_is_gone() -> None:
 
 
 def test_who_committed_seldom_anyway_has_just_left() -> None:
-    world = ConsumerWorld(consumer_session_timeout_ms=60_000)
-    for member in ("m1", "m2"):
-        world.join(member, "orders", rebalance_timeout_ms=POLL_INTERVAL_MS)
-    world.settle("m1", "m2")
-    for _ in range(6):
-        world.advance(12_000)
-        world.settle("m1", "m2")
-        commit(world)
+    world = world_in_rhythm(rhythm_ms=12_000)
+    commit(world)
     comes_back(world)
     assert departure(world).kind is CauseKind.LEAVE
 
 
 def test_whose_session_ended_and_who_is_back_was_not_shut_down() -> None:
-    world = ConsumerWorld(consumer_session_timeout_ms=3_000)
-    for member in ("m1", "m2"):
-        world.join(member, "orders", rebalance_timeout_ms=300_000)
-    world.settle("m1", "m2")
-    for _ in range(8):
-        commit(world)
-        world.advance(RHYTHM_MS)
-        world.settle("m1", "m2")
+    world = world_in_rhythm(session_ms=6_000, interval_ms=300_000)
     for _ in range(8):
         world.advance(RHYTHM_MS)
         world.beat("m2")
     world.join("m1", "orders", rebalance_timeout_ms=300_000)
     cause = departure(world)
-    assert cause.grade is Grade.UNKNOWN or cause.kind is CauseKind.LEAVE
+    assert (cause.kind, cause.grade) == (CauseKind.MEMBER_GONE, Grade.UNKNOWN)
     assert cause.evidence.endswith("it came back under the same id: its client lived on")
 
 
