@@ -3,6 +3,8 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 
+import pyarrow as pa
+
 from kgroup.api.lag.arrow_commits import iterate_commits
 from kgroup.api.lag.assigned import AssignedReader
 from kgroup.api.lag.steps import Steps, growths
@@ -12,18 +14,20 @@ from kgroup.history.timeline.replay import replay
 from kgroup.lag.findings.model import Finding, GroupFacts, OpenCommit
 from kgroup.lag.findings.poison import stands_long
 from kgroup.lag.measures.offset_expiry import RETENTION_MS
-from kgroup.protocol.records.entries import LoggedEntry
 from kgroup.scan.kernels.gather import values_of
 from kgroup.scan.reductions.history import History
-from kgroup.scan.reductions.newest import Newest
+from kgroup.scan.reductions.packed import PackedRecord
 
 
 class GroupFactReader:
-    """Adds to the facts on `groups` what records of the groups themselves and open transactions say."""
+    """Adds to the facts on `groups` what records of the groups themselves and open transactions say.
+
+    `pending` are the commits of these, with COMMIT_SCHEMA.
+    """
 
     def __init__(
         self,
-        newest: Newest,
+        pending: pa.Table,
         history: History,
         groups: Mapping[str, Group],
         retention_ms: int = RETENTION_MS,
@@ -32,7 +36,7 @@ class GroupFactReader:
     ) -> None:
         self._rounds = _rounds(history, groups)
         self._steps = steps
-        self._open_commits = _open_commits(newest)
+        self._open_commits = _open_commits(pending)
         self._retention_ms = retention_ms
         self._assigned = assigned
 
@@ -59,7 +63,8 @@ class GroupFactReader:
         )
 
     def _timeline(self, group_id: str) -> Timeline | None:
-        return replay(self._rounds[group_id], {})[group_id] if group_id in self._rounds else None
+        records = self._rounds.get(group_id)
+        return None if records is None else replay([one.logged() for one in records], {}).get(group_id)
 
 
 def about_topic(
@@ -72,18 +77,18 @@ def about_topic(
         yield from (one for one in findings if one.topic is None or wanted_topic(one.topic))
 
 
-def _rounds(history: History, groups: Mapping[str, Group]) -> dict[str, list[LoggedEntry]]:
-    of_groups: dict[str, list[LoggedEntry]] = {}
+def _rounds(history: History, groups: Mapping[str, Group]) -> dict[str, list[PackedRecord]]:
+    of_groups: dict[str, list[PackedRecord]] = {}
     for (_, group_id), entries in sorted(history.rounds.items()):
         if group_id in groups:
             of_groups.setdefault(group_id, []).extend(entries)
     return of_groups
 
 
-def _open_commits(newest: Newest) -> dict[str, list[OpenCommit]]:
+def _open_commits(pending: pa.Table) -> dict[str, list[OpenCommit]]:
     of_groups: dict[str, list[OpenCommit]] = {}
-    producers = values_of(newest.pending["producer_id"]).tolist()
-    for commit, producer_id in zip(iterate_commits(newest.pending), producers, strict=True):
+    producers = values_of(pending["producer_id"]).tolist()
+    for commit, producer_id in zip(iterate_commits(pending), producers, strict=True):
         of_groups.setdefault(commit.group, []).append(
             OpenCommit(
                 topic=commit.topic,

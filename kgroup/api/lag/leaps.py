@@ -23,11 +23,11 @@ _NO_START = -1
 class Leaps:
     """Picks them out of the `longest_steps` of all keys, and puts them to the facts on a partition."""
 
-    def __init__(self, longest: pa.Table, last: LastCommits, ends: LogEnds, data_logs: DataLogs) -> None:
+    def __init__(self, last: LastCommits, ends: LogEnds, data_logs: DataLogs) -> None:
         self._data_logs = data_logs
         self._changes = last.membership_changes
         self._of_groups: dict[str, dict[tuple[str, int], list[dict[str, int]]]] = {}
-        for of_partition in of_offsets_partitions(longest):
+        for of_partition in of_offsets_partitions(last.longest):
             self._add(of_partition, ends)
 
     def _add(self, longest: pa.Table, ends: LogEnds) -> None:

@@ -14,6 +14,7 @@ from kgroup.api.lag.found_texts import found_texts
 from kgroup.api.lag.inputs import LagInputs, wanted_groups
 from kgroup.api.lag.on_spark import reduction_of, scanned_of
 from kgroup.api.lag.options import LagOptions, matcher
+from kgroup.api.lag.past import Past
 from kgroup.api.lag.reading import AsOf
 from kgroup.api.lag.report import LagReport, report_from
 from kgroup.api.opened import OpenedLogs
@@ -103,7 +104,7 @@ class PieceReport:
             problems=(),
         )
         logs = OpenedLogs(sources=Sources(segments=(), log_dirs=self.data_logs), cluster=cluster)
-        return report_from(logs, self.options, inputs, scanned, self.as_of)
+        return report_from(logs, self.options, inputs, Past.of(scanned), self.as_of)
 
     def _of_findings(self, report: LagReport, found: list[str]) -> Iterator[Columns]:
         """The columns that --fail-on may look at, while findings are gathered."""

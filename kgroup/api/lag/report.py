@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from kgroup.api.lag.chunks import ColumnGroup, LagChunk, ReportedGroup, row_columns, status_columns
 from kgroup.api.lag.down import OffsetsPartitionsDown
 from kgroup.api.lag.inputs import LagInputs, gather
-from kgroup.api.lag.options import WINDOW_COMMITS, LagOptions, matcher
+from kgroup.api.lag.options import LagOptions, matcher
 from kgroup.api.lag.plain_commits import PlainNewest
 from kgroup.api.lag.reading import AsOf, read_log, read_plainly
 from kgroup.api.names import LISTED, member_of, names_given, nothing_matches, without_match
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
     from kgroup.api.lag.breakdown import BreakdownColumns, PartsSource
     from kgroup.api.lag.facts import GroupFactReader
+    from kgroup.api.lag.past import Past
     from kgroup.api.lag.proof import GroupRows, JudgedGroup, ProofReader
     from kgroup.api.lag.time_columns import TimeLagColumns, TimeSource
     from kgroup.api.lag.transactions import TransactionSource
@@ -122,11 +123,18 @@ def _report_read(
     progress: Progress,
     spark: "SparkSession | None",
 ) -> "LagReport":
+    from kgroup.api.lag.past import Past
     from kgroup.scan.reductions.scan import newest_time
 
     scanned = read_log(logs, options.plan, progress, spark)
     give_back()
-    return report_of(logs, options, scanned, as_of(newest_time(scanned.newest)), progress=progress)
+    inputs = _inputs(logs, options, scanned.newest)
+    time = as_of(newest_time(scanned.newest))
+    give_back()
+    past = Past.of(scanned)
+    del scanned  # a fifth of all that is held here
+    give_back()
+    return report_from(logs, options, inputs, past, time, progress=progress)
 
 
 def report_of(
@@ -142,15 +150,17 @@ def report_of(
 
     Raises SourceError if no group or topic is or matches what was asked for.
     """
+    from kgroup.api.lag.past import Past
+
     inputs = _inputs(logs, options, scanned.newest)
-    return report_from(logs, options, inputs, scanned, as_of, looks=looks, progress=progress)
+    return report_from(logs, options, inputs, Past.of(scanned), as_of, looks=looks, progress=progress)
 
 
 def report_from(
     logs: OpenedLogs,
     options: LagOptions,
     inputs: LagInputs,
-    scanned: "Scanned | None",
+    past: "Past | None",
     as_of: AsOf,
     *,
     looks: "LagLooks | None" = None,
@@ -158,26 +168,23 @@ def report_from(
 ) -> "LagReport":
     """The same of inputs that were put together already; `logs` need no more than the data topics' logs.
 
-    Rows alone need no more of a scan than is in the inputs.
+    Rows alone need nothing of the past.
     """
-    windows = None if scanned is None else _windows(scanned)
-    last = None if scanned is None else scanned.last
-    longest = last.longest if options.findings and last is not None else None
     data_logs = DataLogs(logs.sources.log_dirs)
     proofs = facts = None
-    if options.judges and scanned is not None and windows is not None:
+    if options.judges and past is not None:
         from kgroup.api.lag.proof import ProofReader
         from kgroup.api.lag.stands import Stands
 
         leaps = None
-        if longest is not None and last is not None:
+        if options.findings:
             from kgroup.api.lag.leaps import Leaps
 
-            leaps = Leaps(longest, last, inputs.ends, data_logs)
+            leaps = Leaps(past.last, inputs.ends, data_logs)
         transactions = _transactions(logs, data_logs)
-        stands = Stands(last) if last is not None and scanned.history is not None else None
-        proofs = ProofReader(windows, scanned.history, data_logs, as_of.now_ms, transactions, leaps, stands)
-    if options.findings and scanned is not None and scanned.history is not None:
+        stands = None if past.history is None else Stands(past.last)
+        proofs = ProofReader(past.windows, past.history, data_logs, as_of.now_ms, transactions, leaps, stands)
+    if options.findings and past is not None and past.history is not None:
         from kgroup.api.lag.assigned import AssignedReader
         from kgroup.api.lag.facts import GroupFactReader
         from kgroup.api.lag.past_ends import EndsInCluster
@@ -186,9 +193,9 @@ def report_from(
         reaches = proofs.reaches if proofs is not None else None
         assigned = AssignedReader(inputs.ends, reaches, data_logs, hygiene=options.hygiene)
         past_ends = EndsInCluster(logs.cluster, inputs.ends) if logs.cluster is not None else data_logs
-        steps = Steps(longest, last, past_ends) if longest is not None and last is not None else None
+        steps = Steps(past.last, past_ends)
         facts = GroupFactReader(
-            scanned.newest, scanned.history, inputs.groups, options.retention_ms, assigned, steps
+            past.pending, past.history, inputs.groups, options.retention_ms, assigned, steps
         )
     if looks is not None:
         looks.begin(as_of.now_ms)
@@ -199,10 +206,10 @@ def report_from(
         parts = _parts(logs, data_logs, progress)
         breakdown = BreakdownColumns(inputs=inputs, retention_ms=options.retention_ms, source=parts)
     times = None
-    if options.time_lag is not None and windows is not None:
+    if options.time_lag is not None and past is not None:
         from kgroup.api.lag.time_columns import TimeLagColumns
 
-        source = _times(logs, options.time_lag, data_logs, windows, as_of.now_ms, looks)
+        source = _times(logs, options.time_lag, data_logs, past.windows, as_of.now_ms, looks)
         times = TimeLagColumns(method=options.time_lag, source=source)
     return LagReport(
         options=options,
@@ -467,14 +474,6 @@ def _inputs(logs: OpenedLogs, options: LagOptions, newest: "Newest | PlainNewest
         otherwise, among = "; leave out --topic to see all", "of these groups" if options.groups else "here"
         raise NoMatchError(nothing_matches("topic", options.topics, topics, otherwise, among))
     return inputs
-
-
-def _windows(scanned: "Scanned") -> "Windows | None":
-    if scanned.last is None:
-        return None
-    from kgroup.api.lag.windows import Windows
-
-    return Windows(scanned.last, WINDOW_COMMITS)
 
 
 def _parts(logs: OpenedLogs, data_logs: DataLogs, progress: Progress) -> "PartsSource":

@@ -78,16 +78,16 @@ def _grew(causes: Sequence[Any]) -> bool:
 class Steps:
     """Puts them to the facts on a group, if one of its steps stands out or a topic of it grew.
 
-    They are the `longest_steps` of all keys.
+    They are the longest of each key.
     """
 
-    def __init__(self, longest: pa.Table, last: LastCommits, past_ends: PastEnds) -> None:
+    def __init__(self, last: LastCommits, past_ends: PastEnds) -> None:
         self._past_ends = past_ends
         self._changes = last.membership_changes
-        self._table = longest
-        self._spans = group_spans(longest)
+        self._table = last.longest
+        self._spans = group_spans(self._table)
         self._standing_out: set[str] = set()
-        for of_partition in of_offsets_partitions(longest):
+        for of_partition in of_offsets_partitions(self._table):
             self._standing_out.update(_with_one(of_partition))
 
     def put_to(self, facts: GroupFacts, grown: Sequence[Growth] = ()) -> GroupFacts:

@@ -180,9 +180,7 @@ def classic_member(member: values.MemberMetadata, protocol_type: str) -> Member:
     notes: tuple[str, ...] = ()
     if protocol_type == "consumer":
         topics = member_topics(member.subscription, member.assignment)
-        if topics.subscribed is not None:
-            subscribed = tuple(sorted(topics.subscribed))
-        owned = tuple(sorted(OwnedPartition(*each) for each in topics.owned))
+        subscribed, owned = topics.subscribed, topics.owned
         if topics.subscription_error is not None:
             notes += (f"subscription unreadable: {topics.subscription_error}",)
         if topics.assignment_error is not None:

@@ -124,7 +124,11 @@ def _read_blobs(
     unreadable = topics.subscription_error or topics.assignment_error
     if topics.subscribed is None:
         return None, frozenset(), unreadable
-    return frozenset(topics.subscribed), frozenset(Partition(*each) for each in topics.owned), unreadable
+    return (
+        frozenset(topics.subscribed),
+        frozenset(Partition(each.topic, each.partition) for each in topics.owned),
+        unreadable,
+    )
 
 
 def _classic_member(member: values.MemberMetadata, protocol_type: str) -> TimelineMember:

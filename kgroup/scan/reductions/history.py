@@ -17,8 +17,6 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from kgroup.protocol.records.entries import LoggedEntry, OffsetsEntry
-from kgroup.protocol.records.keys import group_of
 from kgroup.scan.kernels.furthest import (
     AT_MS,
     AT_OFFSET,
@@ -52,6 +50,7 @@ from kgroup.scan.kernels.rows import (
 from kgroup.scan.reading.order import begins_of
 from kgroup.scan.reading.reader import Slice
 from kgroup.scan.reading.taken import taken
+from kgroup.scan.reductions.packed import PackedRecord
 from kgroup.scan.reductions.rows_read import RowsRead, rows_in_order
 
 __all__ = [
@@ -97,7 +96,7 @@ class History:
     """
 
     reach: pa.Table
-    rounds: Mapping[GroupPlace, tuple[LoggedEntry, ...]]
+    rounds: Mapping[GroupPlace, tuple[PackedRecord, ...]]
 
 
 def read_history(
@@ -120,7 +119,7 @@ class HistoryReader:
     def __init__(self, *, rounds: bool = True) -> None:
         self._reach = _Reach()
         self._keeps_rounds = rounds
-        self._rounds: defaultdict[GroupPlace, list[LoggedEntry]] = defaultdict(list)
+        self._rounds: defaultdict[GroupPlace, list[PackedRecord]] = defaultdict(list)
 
     def add(self, read: RowsRead) -> None:
         """Keep what may count of it."""
@@ -139,7 +138,7 @@ class HistoryReader:
 def merge_histories(parts: Iterable[History]) -> History:
     """Put together the parts of a log. The parts of an offsets partition must come in log order."""
     reach = _Reach()
-    rounds: defaultdict[GroupPlace, list[LoggedEntry]] = defaultdict(list)
+    rounds: defaultdict[GroupPlace, list[PackedRecord]] = defaultdict(list)
     for part in parts:
         reach.add_table(part.reach)
         for group, entries in part.rounds.items():
@@ -150,21 +149,20 @@ def merge_histories(parts: Iterable[History]) -> History:
     )
 
 
-def _add_rounds(rounds: defaultdict[GroupPlace, list[LoggedEntry]], read: RowsRead) -> None:
-    for logged in read.others:
-        if isinstance(logged.entry, OffsetsEntry):
-            run = rounds[read.partition, group_of(logged.entry.key)]
-            run.append(logged)
-            if len(run) > 4 * _RUN_MAX:
-                run[:] = _bounded(run)
+def _add_rounds(rounds: defaultdict[GroupPlace, list[PackedRecord]], read: RowsRead) -> None:
+    for group, record in read.packed():
+        run = rounds[read.partition, group]
+        run.append(record)
+        if len(run) > 4 * _RUN_MAX:
+            run[:] = _bounded(run)
 
 
-def _bounded(entries: Sequence[LoggedEntry]) -> list[LoggedEntry]:
+def _bounded(entries: Sequence[PackedRecord]) -> list[PackedRecord]:
     """The first run, the last, and the newest long one; of each no more than its newest records.
 
     And the newest records however far apart: a crash loop may take minutes for a round.
     """
-    runs: list[list[LoggedEntry]] = []
+    runs: list[list[PackedRecord]] = []
     for entry in entries:
         if runs and 0 <= entry.timestamp_ms - runs[-1][-1].timestamp_ms <= _RUN_PAUSE_MAX_MS:
             runs[-1].append(entry)
@@ -172,7 +170,7 @@ def _bounded(entries: Sequence[LoggedEntry]) -> list[LoggedEntry]:
             runs.append([entry])
     long_runs = [number for number, run in enumerate(runs) if len(run) >= _LONG_RUN]
     kept = {0, len(runs) - 1, *long_runs[-1:]}
-    bounded: list[LoggedEntry] = []
+    bounded: list[PackedRecord] = []
     behind = len(entries)
     for number, run in enumerate(runs):
         behind -= len(run)

@@ -11,6 +11,7 @@ from kgroup.log.files.damage_text import damage_text, undecodable_text
 from kgroup.log.format.batch import Damage
 from kgroup.protocol.records.codec import decode_entry
 from kgroup.protocol.records.entries import LoggedEntry, OffsetsEntry, TransactionMarker, Undecodable
+from kgroup.protocol.records.keys import group_of
 from kgroup.scan.kernels.keys import Keys, key_bytes
 from kgroup.scan.kernels.rows import (
     ABORTED,
@@ -26,20 +27,22 @@ from kgroup.scan.kernels.rows import (
 )
 from kgroup.scan.reading.reader import RowBlock, RowReader, Slice
 from kgroup.scan.reductions.newest import logged_entry, value_bytes
+from kgroup.scan.reductions.packed import PackedRecord
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowsRead:
     """Some thousand rows that follow each other in a slice. Good until the next ones are asked for.
 
-    Their key ids are those of `reader`. `others` are all records but commits and their tombstones.
-    `damage` lies between the rows before and these.
+    Their key ids are those of `reader`. `others` are all records but commits and their tombstones, and
+    `rows_of_others` the rows that they are. `damage` lies between the rows before and these.
     """
 
     slice: Slice
     reader: RowReader
     block: RowBlock
     others: tuple[LoggedEntry, ...]
+    rows_of_others: tuple[int, ...]
     damage: tuple[Damage, ...] = ()
 
     @property
@@ -51,6 +54,15 @@ class RowsRead:
     def keys(self) -> Keys:
         """The keys that were met so far."""
         return self.reader.keys
+
+    def packed(self) -> Iterator[tuple[str, PackedRecord]]:
+        """Those of `others` that say something of a group, each with the group."""
+        keys, block = self.keys, self.block
+        for logged, row in zip(self.others, self.rows_of_others, strict=True):
+            # What was dropped has no key among `keys`; it may be a commit whose names are no text.
+            if isinstance(logged.entry, OffsetsEntry) and block.rows[KIND, row] != DROPPED:
+                key, value = key_bytes(keys, int(block.rows[KEY_ID, row])), value_bytes(block, row)
+                yield group_of(logged.entry.key), PackedRecord.of(logged, key, value)
 
     def problems(self) -> Iterator[str]:
         """The unreadable parts: the damage, then records that say nothing."""
@@ -67,12 +79,22 @@ def rows_read(part: Slice, reader: RowReader, *, others: bool = True) -> Iterato
         if isinstance(item, Damage):
             damage.append(item)
             continue
-        entries = tuple(_others(item, reader, part.offsets_partition)) if others else ()
-        yield RowsRead(slice=part, reader=reader, block=item, others=entries, damage=tuple(damage))
+        where = _rows_of_others(item) if others else ()
+        entries = tuple(_others(item, where, reader, part.offsets_partition))
+        yield RowsRead(
+            slice=part,
+            reader=reader,
+            block=item,
+            others=entries,
+            rows_of_others=where,
+            damage=tuple(damage),
+        )
         damage.clear()
     if damage:
         nothing = RowBlock(new_rows(0), 0, np.empty(0, np.uint8))
-        yield RowsRead(slice=part, reader=reader, block=nothing, others=(), damage=tuple(damage))
+        yield RowsRead(
+            slice=part, reader=reader, block=nothing, others=(), rows_of_others=(), damage=tuple(damage)
+        )
 
 
 def rows_in_order(
@@ -91,10 +113,16 @@ def rows_in_order(
             advance(part.end - part.start)
 
 
-def _others(block: RowBlock, reader: RowReader, partition: int) -> Iterator[LoggedEntry]:
+def _rows_of_others(block: RowBlock) -> tuple[int, ...]:
+    return tuple(np.flatnonzero(block.rows[KIND, : block.count] > TOMBSTONE).tolist())
+
+
+def _others(
+    block: RowBlock, where: Iterable[int], reader: RowReader, partition: int
+) -> Iterator[LoggedEntry]:
     rows = block.rows
     judged = dict(block.others)
-    for row in np.flatnonzero(rows[KIND, : block.count] > TOMBSTONE).tolist():
+    for row in where:
         entry: OffsetsEntry | Undecodable | TransactionMarker
         kind = rows[KIND, row]
         if kind == DROPPED:

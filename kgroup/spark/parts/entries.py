@@ -1,6 +1,6 @@
 """Records that are not commits, and damage, as tables: a record as its key and value, as in the log."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 import pyarrow as pa
@@ -9,6 +9,7 @@ from kgroup.log.format.batch import Damage
 from kgroup.protocol.records.codec import decode_entry, encode_entry
 from kgroup.protocol.records.entries import LoggedEntry, OffsetsEntry, TransactionMarker, Undecodable
 from kgroup.scan.reductions.newest import FirstMarker, FirstMarkers
+from kgroup.scan.reductions.packed import PackedRecord, pack
 from kgroup.spark.parts.packing import DamagedPartError
 
 _FIELDS: Final[list[tuple[str, pa.DataType]]] = [
@@ -103,6 +104,36 @@ def entries_of(table: pa.Table) -> tuple[LoggedEntry, ...]:
         )
         for partition, offset, timestamp_ms, leader_epoch, producer_id, *columns in rows_of_table(table)
     )
+
+
+def packed_table(records: Iterable[PackedRecord]) -> pa.Table:
+    """Records of groups as ENTRIES, which compresses them as a whole."""
+    return table_of_rows(
+        (
+            (
+                record.partition,
+                record.offset,
+                record.timestamp_ms,
+                record.leader_epoch,
+                record.producer_id,
+                *(_ENTRY, record.key, record.value),
+                *_NO_VERSIONS_OR_WHY,
+                *_NO_MARKER,
+            )
+            for record in records
+        ),
+        ENTRIES,
+    )
+
+
+def packed_of(table: pa.Table) -> Iterator[PackedRecord]:
+    """The records of `packed_table`. Raises DamagedPartError for anything but records."""
+    columns = rows_of_table(table.select(ENTRIES.names[:8]))
+    for partition, offset, timestamp_ms, leader_epoch, producer_id, kind, key, value in columns:
+        if kind != _ENTRY or key is None:
+            raise DamagedPartError("a part of a log has rounds of no group")
+        packed = None if value is None else pack(value)
+        yield PackedRecord(partition, offset, timestamp_ms, leader_epoch, producer_id, key, packed)
 
 
 def damage_table(damage: Iterable[Damage]) -> pa.Table:

@@ -6,13 +6,14 @@ from typing import Final
 
 import pyarrow as pa
 
-from kgroup.protocol.records.entries import LoggedEntry, OffsetsEntry
+from kgroup.protocol.records.codec import decode_key
 from kgroup.protocol.records.keys import group_of
 from kgroup.scan.reading.arrow import COMMIT_SCHEMA, schema_of
 from kgroup.scan.reductions.history import REACH_SCHEMA, GroupPlace, History
 from kgroup.scan.reductions.last_commits import LAST_COLUMNS, LastPart, MembershipChanges
 from kgroup.scan.reductions.leaps import LEAP_SCHEMA
 from kgroup.scan.reductions.newest import Newest
+from kgroup.scan.reductions.packed import PackedRecord
 from kgroup.spark.parts.entries import (
     DAMAGE,
     ENTRIES,
@@ -24,6 +25,8 @@ from kgroup.spark.parts.entries import (
     entries_table,
     markers_of,
     markers_table,
+    packed_of,
+    packed_table,
     rows_of_table,
     table_of_rows,
     text_bytes,
@@ -129,18 +132,19 @@ def last_of(tables: Tables) -> LastPart:
 
 def history_tables(part: History) -> Tables:
     """Reach and rounds as HISTORY_TABLES; the rounds are a group's one after the other."""
-    return {"reach": part.reach, "rounds": entries_table(chain.from_iterable(part.rounds.values()))}
+    return {"reach": part.reach, "rounds": packed_table(chain.from_iterable(part.rounds.values()))}
 
 
 def history_of(tables: Tables) -> History:
     """The reach and rounds of HISTORY_TABLES."""
-    return History(reach=tables["reach"], rounds=_by_group(entries_of(tables["rounds"])))
+    return History(reach=tables["reach"], rounds=_by_group(packed_of(tables["rounds"])))
 
 
-def _by_group(entries: Iterable[LoggedEntry]) -> dict[GroupPlace, tuple[LoggedEntry, ...]]:
-    rounds: dict[GroupPlace, list[LoggedEntry]] = {}
-    for logged in entries:
-        if not isinstance(logged.entry, OffsetsEntry):
+def _by_group(records: Iterable[PackedRecord]) -> dict[GroupPlace, tuple[PackedRecord, ...]]:
+    rounds: dict[GroupPlace, list[PackedRecord]] = {}
+    for record in records:
+        decoded = decode_key(record.key)
+        if decoded is None:
             raise DamagedPartError("a part of a log has rounds of no group")
-        rounds.setdefault((logged.partition, group_of(logged.entry.key)), []).append(logged)
+        rounds.setdefault((record.partition, group_of(decoded[1])), []).append(record)
     return {place: tuple(of_group) for place, of_group in rounds.items()}

@@ -4,6 +4,7 @@ import pytest
 
 from kgroup.history.groups import member_blobs
 from kgroup.history.groups.member_blobs import member_topics
+from kgroup.history.groups.model import OwnedPartition
 from kgroup.history.groups.snapshot import read_groups
 from kgroup.history.timeline.replay import replay
 from kgroup.protocol.records import keys, values
@@ -23,10 +24,14 @@ ASSIGNMENT = encode_assignment(
 )
 
 
-def test_both_are_in_the_order_of_the_bytes():
-    assert member_topics(SUBSCRIPTION, ASSIGNMENT) == (
+ORDERS = (OwnedPartition("orders", 0), OwnedPartition("orders", 1))
+
+
+def test_both_are_sorted():
+    bytes_of = encode_subscription(Subscription(topics=("orders", "audit")), 0)
+    assert member_topics(bytes_of, ASSIGNMENT) == (
         ("audit", "orders"),
-        (("orders", 1), ("orders", 0)),
+        ORDERS,
         None,
         None,
     )
@@ -35,7 +40,7 @@ def test_both_are_in_the_order_of_the_bytes():
 def test_one_that_cannot_be_read_does_not_hide_the_other():
     without_subscription = member_topics(b"", ASSIGNMENT)
     assert without_subscription.subscribed is None and without_subscription.subscription_error
-    assert without_subscription.owned == (("orders", 1), ("orders", 0))
+    assert without_subscription.owned == ORDERS
     without_assignment = member_topics(SUBSCRIPTION, b"\0")
     assert without_assignment.owned == () and without_assignment.assignment_error
     assert without_assignment.subscribed == ("audit", "orders")

@@ -30,7 +30,7 @@ def reach(past):
 
 
 def generations(past, group="g"):
-    entries = [logged.entry for logged in past.rounds.get((PARTITION, group), ())]
+    entries = [record.logged().entry for record in past.rounds.get((PARTITION, group), ())]
     return [entry.value.generation for entry in entries if isinstance(entry, OffsetsEntry)]
 
 

@@ -14,8 +14,10 @@ from kgroup.log.files.segment import read_segment
 from kgroup.log.files.sources import open_sources
 from kgroup.log.format.batch import Batch, Damage
 from kgroup.protocol.records.entries import LoggedEntry, OffsetsEntry, TransactionMarker, Undecodable
+from kgroup.scan.reductions.history import read_history
 from kgroup.scan.reductions.keyed_rows import CommitKey, KeyedCommits, KeyedRows
 from kgroup.scan.reductions.last_commits import Keep
+from kgroup.scan.reductions.packed import PackedRecord
 from kgroup.scan.reductions.scan import Slice, newest, split
 from kgroup.spark.parts.kinds import Note, pack, unpack
 from kgroup.spark.parts.packing import DamagedPartError, packed_contents
@@ -127,6 +129,15 @@ def test_another_version_another_kind_and_other_columns_are_refused_by_name() ->
     other = replace(newest([]), pending=pa.table({"n": [1]}))
     with pytest.raises(DamagedPartError, match=r"has other columns in pending than newest 1$"):
         unpack(pack(other))
+
+
+def test_a_history_has_records_of_groups_and_nothing_else() -> None:
+    record = PackedRecord(7, 1, 2, None, None, b"\0\2\0\1g", None)
+    history = read_history([])
+    assert unpack(pack(replace(history, rounds={(7, "g"): (record,)}))).rounds == {(7, "g"): (record,)}
+    for key in (b"", b"\0\x63"):
+        with pytest.raises(DamagedPartError, match=r"has rounds of no group$"):
+            unpack(pack(replace(history, rounds={(7, "g"): (replace(record, key=key),)})))
 
 
 def test_a_pickle_is_no_part() -> None:
