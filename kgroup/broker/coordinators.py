@@ -115,18 +115,23 @@ class Coordinators:
         self._now_ms = now_ms
         self._next_request_id += 1
         request_id = self._next_request_id
-        request = Request(id=request_id, body=body, client_id=client[0], client_host=client[1])
+        request = Request(request_id, body, *client)
         self._reply_to[request_id] = self.on_request(hosted, request, now_ms, reply_to)
         try:
             hosted.handle(request, now_ms)
             self._busy[hosted.partition.index] = hosted
-            # A marker comes at the time of the transaction's coordinator, which may be on another node.
-            if self._watch_deadline(hosted) <= now_ms and not isinstance(body, EndTransaction):
-                hosted.expire(now_ms)  # an initial delay of 0 is over at once
-                self._watch_deadline(hosted)
+            # Heartbeats only move deadlines away, and the node's is no later than any of its coordinators'.
+            if hosted.has_new_deadline() or self._deadlines.get(hosted.node_id, NEVER_MS) <= now_ms:
+                self._act_at_once(hosted, body, now_ms)
         except Exception as error:
             self._begin_again(hosted, error, now_ms, culprit=request_id)
         return request_id
+
+    def _act_at_once(self, hosted: HostedCoordinator, body: RequestBody, now_ms: int) -> None:
+        # A marker comes at the time of the transaction's coordinator, which may be on another node.
+        if self._watch_deadline(hosted) <= now_ms and not isinstance(body, EndTransaction):
+            hosted.expire(now_ms)  # an initial delay of 0 is over at once
+            self._watch_deadline(hosted)
 
     def _begin_again(
         self, hosted: HostedCoordinator, error: Exception, now_ms: int, culprit: int | None = None

@@ -39,6 +39,7 @@ class HostedCoordinator:
         self._outstanding: dict[int, RequestBody] = {}
         self._events: list[GroupEvent] = []
         self._tell = tell
+        self._deadlines_set = 0
 
     # ---- loading ------------------------------------------------------------------------------
 
@@ -75,6 +76,11 @@ class HostedCoordinator:
         """Act on deadlines that have passed."""
         if not self.is_loading:
             self._take(self.coordinator.expire(now_ms))
+
+    def has_new_deadline(self) -> bool:
+        """Whether `next_deadline_ms` may be earlier than when this was asked last."""
+        before, self._deadlines_set = self._deadlines_set, self.coordinator.deadlines_set
+        return before != self._deadlines_set
 
     def next_deadline_ms(self) -> int | None:
         """The next time `expire` is due."""

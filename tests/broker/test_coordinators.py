@@ -242,6 +242,19 @@ def test_what_a_deadline_decides_is_written_and_answered_at_once(world: BrokerWo
     assert offsets_partition(world).log.end_offset == before + 1
 
 
+def test_a_request_finds_done_what_was_due_before_it_though_nobody_looked_at_the_clock(
+    world: BrokerWorld,
+) -> None:
+    node = coordinator(world)
+    stable_member(world, node)
+    before = offsets_partition(world).log.end_offset
+    world.now_ms += 10_000
+    world.send(commit(5), node)  # sets no deadline itself
+    world.cluster.coordinators.flush()
+    # The member's session is over, so the group is empty, which is logged; the commit came too early.
+    assert offsets_partition(world).log.end_offset == before + 1
+
+
 def test_an_open_transaction_wakes_the_node_at_its_deadline() -> None:
     world = BrokerWorld()
     world.cluster.internal_topic(OFFSETS_TOPIC, world.now_ms)

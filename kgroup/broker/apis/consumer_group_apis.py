@@ -19,19 +19,19 @@ def consumer_group_heartbeat(node: BrokerNode, call: Call, now_ms: int) -> None:
     """ConsumerGroupHeartbeat v0 and v1."""
     request = call.body
     names = request.subscribed_topic_names
-    body = ConsumerGroupHeartbeat(
-        group_id=text(request.group_id),
-        member_id=text(request.member_id),
-        member_epoch=request.member_epoch,
-        instance_id=request.instance_id,
-        rack_id=request.rack_id,
-        rebalance_timeout_ms=request.rebalance_timeout_ms,
-        subscribed_topic_names=None if names is None else tuple(text(name) for name in names),
-        subscribed_topic_regex=request.subscribed_topic_regex if call.version >= 1 else None,
-        server_assignor=request.server_assignor,
-        topic_partitions=_owned(request.topic_partitions),
-        makes_own_id=call.version >= 1,
-        may_describe=_sight(node, call),
+    body = ConsumerGroupHeartbeat(  # by place, as names take twice the time: one is made for every heartbeat
+        text(request.group_id),
+        text(request.member_id),
+        request.member_epoch,
+        request.instance_id,
+        request.rack_id,
+        request.rebalance_timeout_ms,
+        None if names is None else tuple(text(name) for name in names),
+        request.subscribed_topic_regex if call.version >= 1 else None,
+        request.server_assignor,
+        _owned(request.topic_partitions),
+        call.version >= 1,
+        _sight(node, call),
     )
     problem = heartbeat_problem(body, node.cluster.settings.group)
     if problem is not None:

@@ -61,6 +61,8 @@ EXPIRY: Final = TimerKey("expiry", "")
 def precheck(body: RequestBody, settings: GroupSettings) -> ErrorCode:
     """The error of a request that Kafka refuses before it looks for its coordinator, or NONE."""
     match body:
+        case ConsumerGroupHeartbeat():
+            pass  # has words of its own: `consumer/request_checks.py`
         case JoinGroup():
             if not body.group_id:
                 return E.INVALID_GROUP_ID
@@ -73,8 +75,6 @@ def precheck(body: RequestBody, settings: GroupSettings) -> ErrorCode:
                 return E.INCONSISTENT_GROUP_PROTOCOL
         case SyncGroup() | Heartbeat() | LeaveGroup() | TxnOffsetCommit() | OffsetDelete():
             return E.NONE if body.group_id else E.INVALID_GROUP_ID
-        case ConsumerGroupHeartbeat():
-            pass  # has words of its own: `consumer/request_checks.py`
         case OffsetCommit() | DeleteGroups() | EndTransaction() | PartitionsDeleted():
             pass  # offsets may live under the empty group id
         case _:
@@ -274,6 +274,11 @@ class GroupCoordinator:
         while (key := self._timers.pop_due(now_ms)) is not None:
             self._on_deadline(key)
         return self._turn.finish()
+
+    @property
+    def deadlines_set(self) -> int:
+        """Grows whenever `next_deadline_ms` may have come nearer."""
+        return self._timers.set_earlier
 
     def next_deadline_ms(self) -> int | None:
         """The next time `expire` is due, or None."""

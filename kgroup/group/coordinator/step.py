@@ -123,12 +123,12 @@ class Turn:
 
     def reply(self, request_id: int, body: ReplyBody) -> None:
         """Answer a request."""
-        self.replies.append(Reply(request_id=request_id, body=body))
+        self.replies.append(Reply(request_id, body))
 
     def finish(self) -> Step:
         """The step, and a clean slate."""
         if not (self.records or self.replies or self.events):
             return _NOTHING
-        step = Step(append=tuple(self.records), replies=tuple(self.replies), events=tuple(self.events))
+        step = Step(tuple(self.records), tuple(self.replies), tuple(self.events))
         self.records, self.replies, self.events = [], [], []
         return step

@@ -28,12 +28,15 @@ class Timers(Generic[K]):
         self._heap: list[tuple[int, int, K]] = []
         self._queued: dict[K, int] = {}  # the earliest heap entry of each key
         self._order = count()  # ties come out in the order they were scheduled
+        self.set_earlier = 0
+        """How often a key got a deadline that is earlier than what it had, or its first."""
 
     def schedule(self, key: K, deadline_ms: int) -> None:
         """Set or move the deadline of `key`."""
         self._deadlines[key] = deadline_ms
         queued = self._queued.get(key)
         if queued is None or deadline_ms < queued:
+            self.set_earlier += 1
             self._push(key, deadline_ms)
 
     def cancel(self, key: K) -> None:

@@ -27,6 +27,7 @@ state.
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from typing import Final
 from uuid import UUID
 
 from kgroup.group.coordinator.classic.answers import absent_group
@@ -88,6 +89,8 @@ from kgroup.protocol.requests.coordinator import (
 from kgroup.protocol.topic_id import topic_id_text
 
 E = ErrorCode
+_NEWS: Final = slice(3, 9)  # of a heartbeat: `instance_id` to `server_assignor`
+_NO_NEWS: Final = ConsumerGroupHeartbeat(group_id="", member_id="", member_epoch=0)[_NEWS]
 _KINDS = (SESSION, REBALANCE, classic_members.JOIN, classic_members.SYNC)
 
 
@@ -141,8 +144,10 @@ class ConsumerGroups:
 
     def consumer_heartbeat(self, request: Request, body: ConsumerGroupHeartbeat) -> None:
         """Answer a member: let it in, tell it what to give up or to take up, or take it out."""
-        plan = Plan()
         self._rules.may_describe = body.may_describe
+        if self._has_no_news(request, body):
+            return
+        plan = Plan()
         try:
             if body.member_epoch in (LEAVING, AWAY):
                 group, answer = self._leave(body, plan)
@@ -155,6 +160,39 @@ class ConsumerGroups:
             return
         self._carry_out(group, plan)
         self._turn.reply(request.id, answer)
+
+    def _has_no_news(self, request: Request, body: ConsumerGroupHeartbeat) -> bool:
+        """Answer a member that wants nothing else than before, while there is nothing to tell it.
+
+        What it owns does not matter once it has all that it is to have. Nearly every heartbeat is such a
+        one; `_heartbeat` comes to the same, in several times the time.
+        """
+        group_id, member_id, epoch = body.group_id, body.member_id, body.member_epoch
+        if body[_NEWS] != _NO_NEWS:
+            return False
+        group = self._groups.get(group_id)
+        member = None if group is None else group.members.get(member_id)
+        if group is None or member is None or not member.is_reconciled_to(epoch):
+            return False
+        is_settled = epoch == group.epoch == group.assignment_epoch and not group.has_regexes
+        is_known = (
+            request.client_id == member.client_id
+            and request.client_host == member.client_host
+            and member.classic is None
+        )
+        if not is_settled or not is_known or group.metadata_is_old(self._turn.now_ms):
+            return False
+        settings = self._settings_of(group_id)
+        self._begin_session(group_id, member_id, settings)
+        interval_ms = settings.consumer_heartbeat_interval_ms
+        self._turn.reply(
+            request.id, ConsumerGroupHeartbeatResponse(E.NONE, None, member_id, epoch, interval_ms)
+        )
+        return True
+
+    def _begin_session(self, group_id: str, member_id: str, settings: GroupSettings) -> None:
+        session_ms = self._turn.now_ms + settings.consumer_session_timeout_ms
+        self._timers.schedule(TimerKey(SESSION, group_id, member_id), session_ms)
 
     def _heartbeat(
         self, request: Request, body: ConsumerGroupHeartbeat, plan: Plan
@@ -172,10 +210,8 @@ class ConsumerGroups:
         if body.topic_partitions is not None:
             owned = {topic_id: set(partitions) for topic_id, partitions in body.topic_partitions}
         updated = self._rules.reconcile(group, wish, epoch, target, owned, plan)
-        session = TimerKey(SESSION, group.group_id, member_id)
         settings = self._settings_of(group.group_id)
-        session_ms = self._turn.now_ms + settings.consumer_session_timeout_ms
-        plan.afterwards.append(lambda live: self._timers.schedule(session, session_ms))
+        plan.afterwards.append(lambda live: self._begin_session(group.group_id, member_id, settings))
         is_full = (
             body.rebalance_timeout_ms != -1
             and (body.subscribed_topic_names is not None or body.subscribed_topic_regex is not None)

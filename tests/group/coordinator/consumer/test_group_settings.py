@@ -36,19 +36,26 @@ def world() -> ConfiguredWorld:
     return ConfiguredWorld()
 
 
-def test_the_next_heartbeat_is_answered_with_the_new_interval(world: ConfiguredWorld) -> None:
+# A heartbeat without news is answered on a shorter way.
+@pytest.mark.parametrize("news", [{}, {"rebalance_timeout_ms": 9_000}], ids=["no news", "news"])
+def test_the_next_heartbeat_is_answered_with_the_new_interval(
+    world: ConfiguredWorld, news: dict[str, int]
+) -> None:
     assert world.join("m", "orders").heartbeat_interval_ms == 5_000
     world.own[GROUP] = {"consumer_heartbeat_interval_ms": 8_000}
-    assert world.beat("m").heartbeat_interval_ms == 8_000
+    assert world.beat("m", **news).heartbeat_interval_ms == 8_000
     world.own = {"another": {"consumer_heartbeat_interval_ms": 9_000}}
     assert world.beat("m").heartbeat_interval_ms == 5_000
 
 
-def test_a_session_ends_earlier_from_the_next_heartbeat_on(world: ConfiguredWorld) -> None:
+@pytest.mark.parametrize("news", [{}, {"rebalance_timeout_ms": 9_000}], ids=["no news", "news"])
+def test_a_session_ends_earlier_from_the_next_heartbeat_on(
+    world: ConfiguredWorld, news: dict[str, int]
+) -> None:
     world.join("m", "orders")
     world.own[GROUP] = {"consumer_session_timeout_ms": 10_000}
     world.advance(44_000)
-    assert world.beat("m").error_code == E.NONE
+    assert world.beat("m", **news).error_code == E.NONE
     world.advance(9_999)
     assert world.beat("m").error_code == E.NONE
     world.advance(10_000)
