@@ -68,7 +68,7 @@ class TimestampType(IntEnum):
     LOG_APPEND_TIME = 1
 
 
-# Not frozen, which takes three times as long to make: there is one for nearly every record of a log. Nobody changes one.
+# Not frozen, which takes three times as long to make: most records have one of their own. Nobody changes one.
 @dataclass(slots=True, kw_only=True, unsafe_hash=True)
 class Batch:
     """One batch as it lies in a segment: a v2 batch, or one message (or wrapper) of format 0 or 1.
