@@ -412,6 +412,21 @@ def csv_text(field: object) -> str:
     return '"' + text.replace('"', '""') + '"' if '"' in text or "," in text else text
 
 
+def csv_nested(value: object) -> str:
+    """A nested value as it stands in a line, with its quotes."""
+    if type(value) is dict and set(map(type, value.values())) == {int}:  # see `to_json`
+        template = _integers_csv(tuple(value))
+        if template is not None:
+            return template % tuple(value.values())
+    return csv_text(csv_field(value, Kind.NESTED))
+
+
+@lru_cache(maxsize=256)
+def _integers_csv(names: tuple[object, ...]) -> str | None:
+    template = _integers_template(names)
+    return None if template is None else csv_text(template)
+
+
 def _no_formula(text: str) -> str:
     """A text that no spreadsheet calculates: it begins with an apostrophe, which one is to be taken off.
 

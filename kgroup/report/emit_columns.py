@@ -17,6 +17,7 @@ from kgroup.report.emit import (
     arrow_schema,
     cell,
     csv_field,
+    csv_nested,
     csv_text,
     emit_csv_lines,
     emit_json,
@@ -120,6 +121,8 @@ def _csv_lines(chunk: Columns, columns: Sequence[Column]) -> Iterator[str]:
 def _csv_column(values: Sequence[object], kind: Kind) -> Sequence[str]:
     if kind in _PLAIN_KINDS and set(map(type, values)) <= {int, NoneType}:
         return ["" if value is None else str(value) for value in values]
+    if kind is Kind.NESTED:
+        return _each(values, kind, csv_nested)
     return _each(values, kind, lambda value: csv_text(csv_field(value, kind)))
 
 

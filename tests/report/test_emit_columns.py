@@ -21,10 +21,13 @@ COLUMNS = (
     Column(name="evidence", kind=Kind.NESTED),
 )
 NUMBERS = st.none() | st.integers(-(2**63), 2**63 - 1)
+EVIDENCE = st.dictionaries(
+    st.sampled_from(("lag", 'a"b,', "100%s", "\x1b", "größe")), st.integers(-(2**70), 2**70), max_size=3
+)
 ROWS = st.lists(
     st.fixed_dictionaries(
         {
-            "evidence": st.none() | st.just({}) | st.just({"lag": 5, "known": None}) | st.just(["a", "b"]),
+            "evidence": st.none() | st.just({"lag": 5, "known": None}) | st.just(["a", "b"]) | EVIDENCE,
             "group": st.none()
             | st.sampled_from(('a"b\\', "größe", "", "x,y", "two\nlines", "\x1b[0m", "%s")),
             "lag": NUMBERS,
