@@ -132,7 +132,7 @@ def _add_offsets(
         if isinstance(answer, Refused):
             found.problems.setdefault(group_id, f"offsets: {answer.why}")
     of_groups = [
-        replace(commit, commit_timestamp=times.get((commit.group, commit.topic, commit.partition), -1))
+        commit._replace(commit_timestamp=times.get((commit.group, commit.topic, commit.partition), -1))
         if times
         else commit
         for group_id in sorted(commits)

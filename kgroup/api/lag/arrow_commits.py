@@ -127,18 +127,18 @@ def _commits(batch: pa.RecordBatch, groups: Sequence[str], topics: Sequence[str]
         _numbers_in(batch["log_offset"]),
         strict=True,
     ):
-        yield Commit(
-            group=groups[group],
-            topic=topics[topic],
-            partition=partition,
-            offset=offset,
-            leader_epoch=epoch if epoch >= 0 else None,
-            metadata=metadata,
-            commit_timestamp=time,
-            expire_timestamp=expires if expires >= 0 else None,
-            topic_id=topic_id,
-            offsets_partition=offsets_partition,
-            log_offset=log_offset,
+        yield Commit(  # by place, which takes half as long as by name
+            groups[group],
+            topics[topic],
+            partition,
+            offset,
+            epoch if epoch >= 0 else None,
+            metadata,
+            time,
+            expires if expires >= 0 else None,
+            topic_id,
+            offsets_partition,
+            log_offset,
         )
 
 

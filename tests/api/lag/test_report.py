@@ -19,6 +19,7 @@ from kgroup.api.lag.report import lag_report
 from kgroup.api.opened import open_logs
 from kgroup.errors import InputError, SourceError
 from kgroup.lag.findings.model import FindingKind
+from kgroup.lag.measures import rows
 from kgroup.lag.measures.rows import LagRow
 from kgroup.lag.measures.time_lag_method import TimeLagMethod
 from kgroup.lag.status.rule_set import RuleSet
@@ -107,13 +108,19 @@ def test_how_many_rows_are_made_at_once_changes_nothing(rows_at_once, monkeypatc
 
 def test_each_row_is_made_once_by_one_reader_of_the_topics_logs(monkeypatch):
     made: Counter[str] = Counter()
-    for kind in (DataLogs, proof.ProofReader, LagRow):
+    for kind in (DataLogs, proof.ProofReader):
 
         def counted(self, *values, _kind=kind, _init=kind.__init__, **fields):
             made[_kind.__name__] += 1
             _init(self, *values, **fields)
 
         monkeypatch.setattr(kind, "__init__", counted)
+
+    def row(*values):
+        made["LagRow"] += 1
+        return LagRow(*values)
+
+    monkeypatch.setattr(rows, "LagRow", row)
     chunks = list(lag_report(logs_of(FIXTURES / "2.4.1/lives"), topics=["orders", "click*"], **ALL).chunks())
     assert made == {"DataLogs": 1, "ProofReader": 1, "LagRow": sum(len(chunk.all_rows) for chunk in chunks)}
     assert any(findings for chunk in chunks for _, findings in chunk.groups)

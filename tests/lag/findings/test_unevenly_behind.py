@@ -111,7 +111,7 @@ TABLE = {
     ),
     "nobody knows what is written": (
         [
-            replace(one, row=replace(one.row, log_start_offset=None))
+            replace(one, row=one.row._replace(log_start_offset=None))
             for one in (
                 lags(0, member="m2"),
                 partition(1, steadily(1, 495), 500),

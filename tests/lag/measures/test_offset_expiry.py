@@ -17,7 +17,7 @@ RETENTION = RETENTION_MS // 1000
 
 
 def row(**changes):
-    return replace(partition(0, steadily(COMMITTED, 100), 100, member=None).row, **changes)
+    return partition(0, steadily(COMMITTED, 100), 100, member=None).row._replace(**changes)
 
 
 def group(kind=GroupKind.CLASSIC, state=GroupState.EMPTY, since=DAY, **changes):
