@@ -246,12 +246,19 @@ def to_json(value: object) -> JsonText:
 
     What a terminal might obey is escaped: it reads back as what it was.
     """
-    if type(value) is dict and set(map(type, value.values())) == {int}:  # the numbers of nearly all statuses
-        template = _integers_template(tuple(value))
-        if template is not None:
-            return JsonText(template % tuple(value.values()))
+    integers = _integers(value)
+    if integers is not None:
+        return JsonText(integers[0] % integers[1])
     text = value if isinstance(value, JsonText) else _ENCODER.encode(value)
     return JsonText(text if text.isprintable() else _UNPRINTABLE.sub(_json_escape, text))
+
+
+def _integers(value: object) -> tuple[str, tuple[int, ...]] | None:
+    """The template of a mapping to integers, as nearly all evidence is, and what to put into it."""
+    if type(value) is not dict or set(map(type, value.values())) != {int}:
+        return None
+    template = _integers_template(tuple(value))
+    return None if template is None else (template, tuple(value.values()))
 
 
 @lru_cache(maxsize=256)
@@ -414,17 +421,13 @@ def csv_text(field: object) -> str:
 
 def csv_nested(value: object) -> str:
     """A nested value as it stands in a line, with its quotes."""
-    if type(value) is dict and set(map(type, value.values())) == {int}:  # see `to_json`
-        template = _integers_csv(tuple(value))
-        if template is not None:
-            return template % tuple(value.values())
+    integers = _integers(value)
+    if integers is not None:
+        return _quoted_template(integers[0]) % integers[1]
     return csv_text(csv_field(value, Kind.NESTED))
 
 
-@lru_cache(maxsize=256)
-def _integers_csv(names: tuple[object, ...]) -> str | None:
-    template = _integers_template(names)
-    return None if template is None else csv_text(template)
+_quoted_template = lru_cache(maxsize=256)(csv_text)
 
 
 def _no_formula(text: str) -> str:

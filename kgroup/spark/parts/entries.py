@@ -6,8 +6,9 @@ from typing import Any, Final
 import pyarrow as pa
 
 from kgroup.log.format.batch import Damage
-from kgroup.protocol.records.codec import decode_entry, encode_entry
+from kgroup.protocol.records.codec import decode_entry, decode_key, encode_entry
 from kgroup.protocol.records.entries import LoggedEntry, OffsetsEntry, TransactionMarker, Undecodable
+from kgroup.protocol.records.keys import group_of
 from kgroup.scan.reductions.newest import FirstMarker, FirstMarkers
 from kgroup.scan.reductions.packed import PackedRecord, pack
 from kgroup.spark.parts.packing import DamagedPartError
@@ -75,20 +76,7 @@ def bytes_text(text: bytes) -> str:
 
 def entries_table(entries: Iterable[LoggedEntry]) -> pa.Table:
     """Logged entries as ENTRIES."""
-    return table_of_rows(
-        (
-            (
-                logged.partition,
-                logged.offset,
-                logged.timestamp_ms,
-                logged.leader_epoch,
-                logged.producer_id,
-                *_entry_columns(logged.entry),
-            )
-            for logged in entries
-        ),
-        ENTRIES,
-    )
+    return table_of_rows(((*_place(logged), *_entry_columns(logged.entry)) for logged in entries), ENTRIES)
 
 
 def entries_of(table: pa.Table) -> tuple[LoggedEntry, ...]:
@@ -110,30 +98,28 @@ def packed_table(records: Iterable[PackedRecord]) -> pa.Table:
     """Records of groups as ENTRIES, which compresses them as a whole."""
     return table_of_rows(
         (
-            (
-                record.partition,
-                record.offset,
-                record.timestamp_ms,
-                record.leader_epoch,
-                record.producer_id,
-                *(_ENTRY, record.key, record.value),
-                *_NO_VERSIONS_OR_WHY,
-                *_NO_MARKER,
-            )
-            for record in records
+            (*_place(each), _ENTRY, each.key, each.value, *_NO_VERSIONS_OR_WHY, *_NO_MARKER)
+            for each in records
         ),
         ENTRIES,
     )
 
 
-def packed_of(table: pa.Table) -> Iterator[PackedRecord]:
-    """The records of `packed_table`. Raises DamagedPartError for anything but records."""
+def packed_of(table: pa.Table) -> Iterator[tuple[str, PackedRecord]]:
+    """The records of `packed_table`, each with its group. Raises DamagedPartError for any of no group."""
     columns = rows_of_table(table.select(ENTRIES.names[:8]))
     for partition, offset, timestamp_ms, leader_epoch, producer_id, kind, key, value in columns:
-        if kind != _ENTRY or key is None:
+        decoded = decode_key(key) if kind == _ENTRY and key is not None else None
+        if decoded is None:
             raise DamagedPartError("a part of a log has rounds of no group")
         packed = None if value is None else pack(value)
-        yield PackedRecord(partition, offset, timestamp_ms, leader_epoch, producer_id, key, packed)
+        record = PackedRecord(partition, offset, timestamp_ms, leader_epoch, producer_id, key, packed)
+        yield group_of(decoded[1]), record
+
+
+def _place(record: LoggedEntry | PackedRecord) -> tuple[int | None, ...]:
+    place = (record.partition, record.offset, record.timestamp_ms)
+    return (*place, record.leader_epoch, record.producer_id)
 
 
 def damage_table(damage: Iterable[Damage]) -> pa.Table:

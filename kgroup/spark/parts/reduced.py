@@ -6,8 +6,6 @@ from typing import Final
 
 import pyarrow as pa
 
-from kgroup.protocol.records.codec import decode_key
-from kgroup.protocol.records.keys import group_of
 from kgroup.scan.reading.arrow import COMMIT_SCHEMA, schema_of
 from kgroup.scan.reductions.history import REACH_SCHEMA, GroupPlace, History
 from kgroup.scan.reductions.last_commits import LAST_COLUMNS, LastPart, MembershipChanges
@@ -31,7 +29,6 @@ from kgroup.spark.parts.entries import (
     table_of_rows,
     text_bytes,
 )
-from kgroup.spark.parts.packing import DamagedPartError
 
 Tables = Mapping[str, pa.Table]
 
@@ -140,11 +137,8 @@ def history_of(tables: Tables) -> History:
     return History(reach=tables["reach"], rounds=_by_group(packed_of(tables["rounds"])))
 
 
-def _by_group(records: Iterable[PackedRecord]) -> dict[GroupPlace, tuple[PackedRecord, ...]]:
+def _by_group(records: Iterable[tuple[str, PackedRecord]]) -> dict[GroupPlace, tuple[PackedRecord, ...]]:
     rounds: dict[GroupPlace, list[PackedRecord]] = {}
-    for record in records:
-        decoded = decode_key(record.key)
-        if decoded is None:
-            raise DamagedPartError("a part of a log has rounds of no group")
-        rounds.setdefault((record.partition, group_of(decoded[1])), []).append(record)
+    for group, record in records:
+        rounds.setdefault((record.partition, group), []).append(record)
     return {place: tuple(of_group) for place, of_group in rounds.items()}

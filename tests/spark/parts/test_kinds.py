@@ -19,6 +19,7 @@ from kgroup.scan.reductions.keyed_rows import CommitKey, KeyedCommits, KeyedRows
 from kgroup.scan.reductions.last_commits import Keep
 from kgroup.scan.reductions.packed import PackedRecord
 from kgroup.scan.reductions.scan import Slice, newest, split
+from kgroup.spark.parts.entries import entries_table, packed_of
 from kgroup.spark.parts.kinds import Note, pack, unpack
 from kgroup.spark.parts.packing import DamagedPartError, packed_contents
 from kgroup.spark.reductions import Both, LastCommitsOfEach, NewestRecords, ReachAndRounds
@@ -138,6 +139,11 @@ def test_a_history_has_records_of_groups_and_nothing_else() -> None:
     for key in (b"", b"\0\x63"):
         with pytest.raises(DamagedPartError, match=r"has rounds of no group$"):
             unpack(pack(replace(history, rounds={(7, "g"): (replace(record, key=key),)})))
+    undecodable = Undecodable(key=record.key, value=b"", key_version=2, value_version=None, why="cut")
+    marker = TransactionMarker(producer_id=7, producer_epoch=3, committed=True, coordinator_epoch=9)
+    for entry in (undecodable, marker):
+        with pytest.raises(DamagedPartError, match=r"has rounds of no group$"):
+            list(packed_of(entries_table([replace(record.logged(), entry=entry)])))
 
 
 def test_a_pickle_is_no_part() -> None:

@@ -146,6 +146,7 @@ class ConsumerGroups:
         """Answer a member: let it in, tell it what to give up or to take up, or take it out."""
         self._rules.may_describe = body.may_describe
         if self._has_no_news(request, body):
+            self._stay(request, body)
             return
         plan = Plan()
         try:
@@ -162,16 +163,15 @@ class ConsumerGroups:
         self._turn.reply(request.id, answer)
 
     def _has_no_news(self, request: Request, body: ConsumerGroupHeartbeat) -> bool:
-        """Answer a member that wants nothing else than before, while there is nothing to tell it.
+        """Whether a member wants nothing else than before, and there is nothing to tell it.
 
-        What it owns does not matter once it has all that it is to have. Nearly every heartbeat is such a
-        one; `_heartbeat` comes to the same, in several times the time.
+        What it owns does not matter once it has all that it is to have.
         """
-        group_id, member_id, epoch = body.group_id, body.member_id, body.member_epoch
         if body[_NEWS] != _NO_NEWS:
             return False
-        group = self._groups.get(group_id)
-        member = None if group is None else group.members.get(member_id)
+        epoch = body.member_epoch
+        group = self._groups.get(body.group_id)
+        member = None if group is None else group.members.get(body.member_id)
         if group is None or member is None or not member.is_reconciled_to(epoch):
             return False
         is_settled = epoch == group.epoch == group.assignment_epoch and not group.has_regexes
@@ -180,15 +180,17 @@ class ConsumerGroups:
             and request.client_host == member.client_host
             and member.classic is None
         )
-        if not is_settled or not is_known or group.metadata_is_old(self._turn.now_ms):
-            return False
-        settings = self._settings_of(group_id)
-        self._begin_session(group_id, member_id, settings)
+        return is_settled and is_known and not group.metadata_is_old(self._turn.now_ms)
+
+    def _stay(self, request: Request, body: ConsumerGroupHeartbeat) -> None:
+        """Answer a heartbeat without news, as nearly all are. `_heartbeat` comes to the same, but slowly."""
+        member_id, epoch = body.member_id, body.member_epoch
+        settings = self._settings_of(body.group_id)
+        self._begin_session(body.group_id, member_id, settings)
         interval_ms = settings.consumer_heartbeat_interval_ms
         self._turn.reply(
             request.id, ConsumerGroupHeartbeatResponse(E.NONE, None, member_id, epoch, interval_ms)
         )
-        return True
 
     def _begin_session(self, group_id: str, member_id: str, settings: GroupSettings) -> None:
         session_ms = self._turn.now_ms + settings.consumer_session_timeout_ms
